@@ -3,6 +3,8 @@
 //! Whoever wrote the call wants it to look harmless. So the command comes first, nothing in it can move or hide text, and
 //! different commands never look the same.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenterhook_protocol::JsonObject;
@@ -59,9 +61,10 @@ impl ApprovalCard {
             }
             None => Value::Object(std::mem::take(&mut rest)).to_string(),
         };
-        let arguments = match rest.is_empty() {
-            true => String::new(),
-            false => escape_for_approval(&Value::Object(rest).to_string()),
+        let arguments = if rest.is_empty() {
+            String::new()
+        } else {
+            escape_for_approval(&Value::Object(rest).to_string())
         };
         let mut card = Self {
             command: escape_for_approval(&whole),
@@ -146,10 +149,30 @@ pub fn escape_for_approval(text: &str) -> String {
             let shown = if character == ' ' { " " } else { &unit };
             escaped.push_str(&shown.repeat(count));
         } else {
-            escaped.push_str(&format!("{unit}{{{count}}}"));
+            // Writing to a string cannot fail.
+            let _written = write!(escaped, "{unit}{{{count}}}");
         }
     }
     escaped
+}
+
+/// Escapes a text of several lines, such as the question of a script. Characters that are invisible, and those that change
+/// the direction of the text, become escapes. Lines stay, but at most one in a row is empty.
+pub fn escape_prose(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_blank = |line: &str| line.trim().is_empty();
+        if is_blank(line) && lines.last().is_some_and(|last| is_blank(last)) {
+            continue;
+        }
+        let escaped = line.chars().map(|character| match character {
+            // They join emoji, and hide nothing.
+            ' ' | '\\' | '\u{200d}' | '\u{fe0f}' => character.to_string(),
+            _ => escape_of(character).unwrap_or_else(|| character.to_string()),
+        });
+        lines.push(escaped.collect());
+    }
+    lines.join("\n")
 }
 
 /// Returns what is shown instead of a character. `None` for one that shows itself.
@@ -242,6 +265,15 @@ mod tests {
         let shown: std::collections::BTreeSet<String> =
             texts.iter().map(|text| escape_for_approval(text)).collect();
         assert_eq!(shown.len(), texts.len(), "{shown:?}");
+    }
+
+    #[test]
+    fn the_question_of_a_script_keeps_its_lines_and_hides_nothing() {
+        let text = format!("Delete?{}a\u{202e}b \\ 👩\u{200d}🚀", "\n".repeat(60));
+        assert_eq!(
+            escape_prose(&text),
+            "Delete?\n\na\\u{202e}b \\ 👩\u{200d}🚀"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ use tenterhook_builtins::secret::Redactor;
 use tenterhook_protocol::event::SenderRole;
 use tokio::sync::oneshot;
 
-use tenterhook_channel::approval_card::ApprovalCard;
+use tenterhook_channel::approval_card::{ApprovalCard, escape_prose};
 use tenterhook_channel::chat::{ChatRef, Sender};
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::ApprovalChoice;
@@ -178,7 +178,7 @@ impl OpenQuestions {
         let kind = QuestionKind::Script(question.clone());
         let answer = self.ask(asking, kind, |nonce, expires| Frame::Question {
             nonce,
-            question: json!(question),
+            question: shown_question(question),
             expires,
         });
         match answer.await {
@@ -345,6 +345,17 @@ impl OpenQuestions {
         let sent = question.reply.send((answer, by.sender.id.clone()));
         sent.is_err().then(|| OVER.to_owned())
     }
+}
+
+/// Returns a question of a script as people see it: nothing in it hides other text.
+fn shown_question(question: &ScriptQuestion) -> Value {
+    let mut shown = json!(question);
+    for name in ["title", "message"] {
+        if let Some(Value::String(text)) = shown.get_mut(name) {
+            *text = escape_prose(text);
+        }
+    }
+    shown
 }
 
 /// Fails if a text does not answer a question.

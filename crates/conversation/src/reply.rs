@@ -156,9 +156,11 @@ pub(crate) async fn publish(
     frames: Vec<Frame>,
     settled: Settled,
 ) -> Result<(), PublishError> {
-    let turn = frames.iter().find_map(|frame| match frame {
-        Frame::Done { turn, .. } => Some(turn.clone()),
-        _ => None,
+    let turn = frames.iter().find_map(|frame| {
+        if let Frame::Done { turn, .. } = frame {
+            return Some(turn.clone());
+        }
+        None
     });
     let Err(error) = try_publish(outlet, chat, frames, settled).await else {
         return Ok(());

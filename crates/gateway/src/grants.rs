@@ -19,8 +19,9 @@ use tokio::sync::watch;
 use crate::running::Running;
 use tenterhook_channel::approval_card::escape_for_approval;
 use tenterhook_channel::chat::ChatRef;
-use tenterhook_channel::settings::ChannelKind;
+use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
 use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::event::SenderRole;
 
 /// The methods that give rights.
 pub(crate) const GIVES_RIGHTS: [&str; 3] = ["open", "token.create", "pair.approve"];
@@ -131,7 +132,7 @@ impl Grants {
         let names: Vec<String> = places.iter().map(ToString::to_string).collect();
         let (questions, expected) = (running.intake.approvals.clone(), number.clone());
         // The question ends after a few minutes, also if the command is gone.
-        let stop = running.stop.clone();
+        let stop = running.channel_stop.clone();
         running.tasks.spawn(async move {
             let asked = places
                 .into_iter()
@@ -248,6 +249,7 @@ async fn owners_places(running: &Running) -> Vec<ChatRef> {
             }));
         }
     }
+    places.extend(paired_owners(running, &settings).await);
     let mut different: Vec<ChatRef> = Vec::new();
     for place in places {
         if different.len() < MAX_PLACES && !different.contains(&place) {
@@ -255,6 +257,34 @@ async fn owners_places(running: &Running) -> Vec<ChatRef> {
         }
     }
     different
+}
+
+/// Returns the direct chats of owners who were admitted by a code, in channels whose direct chats have the ids of their
+/// senders.
+async fn paired_owners(running: &Running, settings: &Settings) -> Vec<ChatRef> {
+    let Ok(channels) = running.pairings.list().await else {
+        return Vec::new();
+    };
+    let mut chats = Vec::new();
+    for (name, found) in channels {
+        let mut known = settings.channels.iter();
+        let is_telegram = |channel: &&ChannelSettings| {
+            channel.is_enabled
+                && channel.id.as_str() == name
+                && matches!(channel.kind, ChannelKind::Telegram(_))
+        };
+        let (Some(channel), Ok(found)) = (known.find(is_telegram), found) else {
+            continue;
+        };
+        let owners = found.admitted.into_iter();
+        let owners = owners.filter(|sender| sender.role == SenderRole::Owner);
+        chats.extend(owners.map(|sender| ChatRef {
+            channel: channel.id.clone(),
+            chat: sender.sender,
+            thread: None,
+        }));
+    }
+    chats
 }
 
 /// Returns an id, and a number among others from which an owner chooses it. `None` if the system has no random numbers.
@@ -272,7 +302,7 @@ fn random_numbers() -> Option<(String, (String, Vec<String>))> {
         }
     }
     // The numbers are in random order, so any of them can be the one.
-    let number = numbers.get(usize::from(bytes[0]) % CHOICES)?.clone();
+    let number = numbers.get(usize::from(*bytes.first()?) % CHOICES)?.clone();
     Some((id, (number, numbers)))
 }
 

@@ -209,14 +209,16 @@ pub(super) fn unusable(error: &redb::Error) -> StoreError {
 
 /// Returns whether what the file contains is wrong, for example because a copy of it was cut.
 fn is_damaged(error: &redb::Error) -> bool {
-    match error {
-        redb::Error::Corrupted(_) | redb::Error::RepairAborted => true,
-        redb::Error::Io(error) => matches!(
+    if let redb::Error::Io(error) = error {
+        return matches!(
             error.kind(),
             ErrorKind::UnexpectedEof | ErrorKind::InvalidData
-        ),
-        _ => false,
+        );
     }
+    matches!(
+        error,
+        redb::Error::Corrupted(_) | redb::Error::RepairAborted
+    )
 }
 
 /// Returns the key of a chat in tables.

@@ -225,12 +225,13 @@ async fn owners_places(running: &Running) -> Vec<ChatRef> {
     let mut places: Vec<ChatRef> = settings.approvals_to.iter().cloned().collect();
     let is_own = |chat: &ChatRef| settings.is_owners_chat(&chat.channel, &chat.chat);
     // The chats with the newest messages first: one of them is on the screen.
-    let recent = running
-        .store
-        .chats(MAX_PLACES * 8)
-        .await
-        .unwrap_or_else(|_| Vec::new());
-    let rank = |chat: &ChatRef| recent.iter().position(|known| known.chat == *chat);
+    let recent = running.store.chats(MAX_PLACES * 8).await.ok();
+    let recent: Vec<ChatRef> = recent
+        .into_iter()
+        .flatten()
+        .map(|known| known.chat)
+        .collect();
+    let rank = |chat: &ChatRef| recent.iter().position(|known| known == chat);
     let mut watched = running.hub.watched_chats(MAX_PLACES * 32, is_own);
     // A chat without messages is new, so it is open as well.
     watched.sort_by_key(rank);

@@ -189,7 +189,7 @@ fn who_may_approve_is_an_owner() {
 #[tokio::test]
 async fn a_user_other_than_the_owner_gets_no_right_beyond_their_own_chats() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = open(folder.path()).await;
+    let (_store, tokens) = open(&folder).await;
     for scope in [AccessScope::Inspect, AccessScope::Admin] {
         let scopes = [AccessScope::Chat, scope];
         let refused = tokens.create("ada's phone", "ada", &scopes, None).await;

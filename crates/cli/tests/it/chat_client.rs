@@ -65,7 +65,8 @@ impl ChatClient {
         args: &[&str],
         choose: impl FnOnce(&str, &Value) -> String,
     ) -> (String, String) {
-        let mut events = BufReader::new(self.open("GET /v1/chats/confirm/events", "", ""));
+        let request = "GET /v1/chats/confirm/events";
+        let mut events = BufReader::new(self.open(request, "accept: text/event-stream", ""));
         // After the head of the answer, the chat is watched.
         let mut line = String::new();
         while line != "\r\n" {

@@ -346,6 +346,57 @@ fn the_shell_of_the_agent_does_not_have_the_secrets_of_channels() {
     assert_eq!(seen, "[|kept]\n", "{}", ran.stdout);
 }
 
+#[test]
+fn tools_and_hooks_do_not_inherit_the_keys_of_models_unless_the_settings_keep_them() {
+    let script = "turns:\n\
+        - tool_calls: [{name: shell, arguments: {cmd: 'echo \"[$OPENAI_API_KEY|$CORP_KEY|$OTHER]\" > seen'}}]\n\
+        - text: Done.\n";
+    let hooks = "hooks: [{event: turn_end, command: 'echo \"[$OPENAI_API_KEY|$CORP_KEY|$OTHER]\" > heard'}]";
+    let models = "providers: { corp: { service: openai, base_url: 'http://127.0.0.1:1', key_env: CORP_KEY } }";
+    for (kept, expected) in [
+        ("", "[||kept]\n"),
+        ("keep_env: [CORP_KEY]\n", "[|two|kept]\n"),
+    ] {
+        let settings = format!("{kept}channels: {{ web: {{ enabled: false }} }}");
+        let call =
+            gateway("run --no-journal --stdio --listen off --allow shell --hooks hooks.yaml")
+                .script(script)
+                .file("hooks.yaml", hooks)
+                .file("../config/models.yaml", models)
+                .file(SETTINGS, &settings)
+                .variable("OPENAI_API_KEY", "one")
+                .variable("CORP_KEY", "two")
+                .variable("OTHER", "kept");
+        let ran = pipe(call, "1");
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        for file in ["work/seen", "work/heard"] {
+            let seen = std::fs::read_to_string(ran.path(file)).unwrap();
+            assert_eq!(seen, expected, "{file}");
+        }
+    }
+}
+
+#[test]
+fn check_warns_of_a_shell_that_other_people_can_reach() {
+    let channel = |more: &str| {
+        format!("channels: {{ notes: {{ kind: command, argv: [cat], members: [\"7\"]{more} }} }}")
+    };
+    for (more, is_warned) in [
+        ("", true),
+        (", tools: [search]", false),
+        (", untrusted: true", false),
+    ] {
+        let ran = gateway("check --no-journal")
+            .file(SETTINGS, &channel(more))
+            .run();
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        let warned = ran
+            .stderr
+            .contains("in the channel `notes`, people other than you");
+        assert_eq!(warned, is_warned, "{more}: {}", ran.stderr);
+    }
+}
+
 /// Speaks to the control socket without the commands. Prints the methods that the gateway carries out.
 const TALK: &str = r#"
 import socket
@@ -379,7 +430,7 @@ fn the_shell_of_the_agent_cannot_speak_to_the_control_socket_itself() {
 
 #[test]
 fn a_token_needs_the_number_that_only_its_command_shows_once_an_owner_was_there() {
-    let test = gateway("run --no-journal --model scripted:script.yaml --listen 127.0.0.1:0");
+    let test = gateway("run --no-journal --listen 127.0.0.1:0");
     let (running, owner) = ChatClient::start_with(test.script(SCRIPT), "channels: { http: {} }");
     // No owner watches a chat, so no one can be asked.
     let (token, stderr, _) = beside(&running, "token create other --scope chat");

@@ -234,7 +234,8 @@ async fn two_requests_whose_answers_a_full_disk_cannot_store_do_not_hang() {
     for (text, code) in [("full disk", 502), ("full disk before the turn", 409)] {
         for accept in ["accept: application/json", "accept: text/event-stream"] {
             let body = json!({"text": text});
-            let answered = server.post("/v1/chats/work/messages", &[accept], &body);
+            let headers = [accept];
+            let answered = server.post("/v1/chats/work/messages", &headers, &body);
             let reply = tokio::time::timeout(SOON, answered).await.expect(text);
             if accept.ends_with("json") {
                 assert_eq!(reply.status, code, "{text}: {}", reply.body);

@@ -10,27 +10,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use crate::running::Running;
 use tenterhook_channel::approval_card::escape_for_approval;
 use tenterhook_channel::chat::ChatRef;
-use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
+use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_protocol::JsonObject;
-use tenterhook_protocol::event::SenderRole;
 
 /// The methods that give rights.
 pub(crate) const GIVES_RIGHTS: [&str; 3] = ["open", "token.create", "pair.approve"];
 
 /// The key of the parameters that proves that the user gives the command.
 const PROOF: &str = "proof";
-
-/// The maximum number of chats in which an owner is asked.
-const MAX_PLACES: usize = 8;
 
 /// How long one request waits for the answer. The command asks again.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -86,21 +83,17 @@ impl Grants {
         *self.passphrase.lock() = Some(check);
     }
 
-    /// Begins a request for rights. Returns `{"granted": true}` if it needs no proof, or the number that an owner has to
-    /// confirm and the chats in which the owner is asked.
-    pub(crate) async fn begin(
+    /// Begins a request for rights: asks an owner in these chats to confirm a number. Returns the number, and what has to
+    /// run for the answer, until `stop`.
+    pub(crate) fn begin(
         &self,
-        running: &Arc<Running>,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, String> {
+        (method, params): (&str, Value),
+        (places, questions): (Vec<ChatRef>, OpenQuestions),
+        stop: CancellationToken,
+    ) -> Result<(Value, BoxFuture<'static, ()>), String> {
         if !GIVES_RIGHTS.contains(&method) {
             return Err(format!("`{method}` gives no rights"));
         }
-        if !running.tokens.is_set_up() {
-            return Ok(json!({ "granted": true }));
-        }
-        let places = owners_places(running).await;
         if places.is_empty() {
             return Err(NO_OWNER.to_owned());
         }
@@ -130,10 +123,9 @@ impl Grants {
             });
         }
         let names: Vec<String> = places.iter().map(ToString::to_string).collect();
-        let (questions, expected) = (running.intake.approvals.clone(), number.clone());
+        let expected = number.clone();
         // The question ends after a few minutes, also if the command is gone.
-        let stop = running.channel_stop.clone();
-        running.tasks.spawn(async move {
+        let asking: BoxFuture<'static, ()> = Box::pin(async move {
             let asked = places
                 .into_iter()
                 .map(|chat| questions.ask_owner(chat, title.clone(), numbers.1.clone()));
@@ -149,13 +141,15 @@ impl Grants {
             let chosen = stop.run_until_cancelled(choice).await.flatten();
             answer.send_replace(Some(chosen.as_ref() == Some(&expected)));
         });
-        Ok(json!({ "request": id, "number": number, "asked": names }))
+        let begun = json!({ "request": id, "number": number, "asked": names });
+        Ok((begun, asking))
     }
 
     /// Checks the proof in the parameters of a request that gives rights, and removes it from them.
+    /// While the gateway is being set up, none is needed.
     pub(crate) async fn check(
         &self,
-        running: &Running,
+        is_set_up: bool,
         method: &str,
         mut params: Value,
     ) -> Result<GrantOutcome, String> {
@@ -176,7 +170,7 @@ impl Grants {
                 Ok(GrantOutcome::Granted(params))
             }
             Some(Proof::Request(id)) => self.confirmed(&id, method, params).await,
-            None if !running.tokens.is_set_up() => Ok(GrantOutcome::Granted(params)),
+            None if !is_set_up => Ok(GrantOutcome::Granted(params)),
             None => Err(NO_OWNER.to_owned()),
         }
     }
@@ -218,75 +212,6 @@ const NO_OWNER: &str = "an owner has to confirm this, and none can be asked now;
 
 const NO_PASSPHRASE: &str =
     "the passphrase was set after the gateway had started; restart the gateway, then try again";
-
-/// Returns the chats in which an owner can be asked now.
-async fn owners_places(running: &Running) -> Vec<ChatRef> {
-    let settings = running.settings.current();
-    let mut places: Vec<ChatRef> = settings.approvals_to.iter().cloned().collect();
-    let is_own = |chat: &ChatRef| settings.is_owners_chat(&chat.channel, &chat.chat);
-    // The chats with the newest messages first: one of them is on the screen.
-    let recent = running.store.chats(MAX_PLACES * 8).await.ok();
-    let recent: Vec<ChatRef> = recent
-        .into_iter()
-        .flatten()
-        .map(|known| known.chat)
-        .collect();
-    let rank = |chat: &ChatRef| recent.iter().position(|known| known == chat);
-    let mut watched = running.hub.watched_chats(MAX_PLACES * 32, is_own);
-    // A chat without messages is new, so it is open as well.
-    watched.sort_by_key(rank);
-    places.extend(watched.into_iter().take(MAX_PLACES / 2));
-    for channel in settings
-        .channels
-        .iter()
-        .filter(|channel| channel.is_enabled)
-    {
-        if matches!(channel.kind, ChannelKind::Telegram(_)) {
-            // The id of a direct chat is the id of its person.
-            places.extend(channel.access.owners.iter().map(|owner| ChatRef {
-                channel: channel.id.clone(),
-                chat: owner.clone(),
-                thread: None,
-            }));
-        }
-    }
-    places.extend(paired_owners(running, &settings).await);
-    let mut different: Vec<ChatRef> = Vec::new();
-    for place in places {
-        if different.len() < MAX_PLACES && !different.contains(&place) {
-            different.push(place);
-        }
-    }
-    different
-}
-
-/// Returns the direct chats of owners who were admitted by a code, in channels whose direct chats have the ids of their
-/// senders.
-async fn paired_owners(running: &Running, settings: &Settings) -> Vec<ChatRef> {
-    let Ok(channels) = running.pairings.list().await else {
-        return Vec::new();
-    };
-    let mut chats = Vec::new();
-    for (name, found) in channels {
-        let mut known = settings.channels.iter();
-        let is_telegram = |channel: &&ChannelSettings| {
-            channel.is_enabled
-                && channel.id.as_str() == name
-                && matches!(channel.kind, ChannelKind::Telegram(_))
-        };
-        let (Some(channel), Ok(found)) = (known.find(is_telegram), found) else {
-            continue;
-        };
-        let owners = found.admitted.into_iter();
-        let owners = owners.filter(|sender| sender.role == SenderRole::Owner);
-        chats.extend(owners.map(|sender| ChatRef {
-            channel: channel.id.clone(),
-            chat: sender.sender,
-            thread: None,
-        }));
-    }
-    chats
-}
 
 /// Returns an id, and a number among others from which an owner chooses it. `None` if the system has no random numbers.
 fn random_numbers() -> Option<(String, (String, Vec<String>))> {

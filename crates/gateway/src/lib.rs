@@ -64,6 +64,7 @@ mod grants;
 mod inspection;
 mod intake;
 mod outbox;
+mod owner_places;
 pub mod reload;
 mod reload_result;
 mod router;

@@ -23,18 +23,22 @@ impl ChatClient {
 
     /// Does the same with the text of the settings.
     pub(crate) fn start_with(test: Test, settings: &str) -> (Running, Self) {
-        let mut running = test.file("../config/gateway.yaml", settings).start();
-        let line = running.stdout().lines().next().unwrap().unwrap();
-        let address = line.strip_prefix("Listening on http://").unwrap();
+        let (running, address) = listening(test.file("../config/gateway.yaml", settings));
         let args = [
             "gateway", "token", "create", "owner", "--scope", "chat", "--scope", "approve",
         ];
         let created = running.beside(args);
         let client = Self {
-            address: address.to_owned(),
+            address,
             token: String::from_utf8(created.stdout).unwrap().trim().to_owned(),
         };
         (running, client)
+    }
+
+    /// Starts the gateway again, with the same folders. Returns it with a client that has the same token.
+    pub(crate) fn start_again(self, test: Test) -> (Running, Self) {
+        let (running, address) = listening(test);
+        (running, Self { address, ..self })
     }
 
     /// Returns a client that may only write.
@@ -141,6 +145,14 @@ impl ChatClient {
             .map(|frame| frame["text"].as_str().unwrap_or_default().to_owned())
             .collect()
     }
+}
+
+/// Starts a gateway. Returns it with its address.
+fn listening(test: Test) -> (Running, String) {
+    let mut running = test.start();
+    let line = running.stdout().lines().next().unwrap().unwrap();
+    let address = line.strip_prefix("Listening on http://").unwrap();
+    (running, address.to_owned())
 }
 
 /// Returns the frames of a stream of events.

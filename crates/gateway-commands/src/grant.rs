@@ -29,8 +29,8 @@ pub(super) async fn give_rights(
         let params = with_proof(&params, &json!({ "passphrase": passphrase }));
         return send(params, Proven::ByPassphrase).await;
     }
-    let begin = json!({ "method": method, "params": params });
-    let begun = call_if_running("grant.begin", begin, interrupts).await?;
+    let wanted = json!({ "method": method, "params": params });
+    let begun = call_if_running("grant.begin", wanted, interrupts).await?;
     let Some(begun) = begun.filter(|begun| begun.get("request").is_some()) else {
         return send(params, Proven::No).await;
     };

@@ -248,16 +248,14 @@ impl Gateway {
         let (observer, store, media) = (opened.observer, opened.store, opened.media);
         let (profile, assembled) = (opened.profile, opened.assembled);
         let settings = LiveSettings::from(Settings::clone(&opened.settings));
-        let listener = opened.listener;
-        let address = listener.as_ref().and_then(|it| it.local_addr().ok());
+        let address = opened.listener.as_ref().and_then(|it| it.local_addr().ok());
         let (failed, failures) = mpsc::channel(MAX_FAILURES);
         let failed = failure_sink(failed, &observer);
         let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
-        let channels = ChannelTable::default();
+        let (channels, pairings) = (ChannelTable::default(), Pairings::new(store.clone()));
         let events = GatewayEvents::new(profile.engine(), profile.folder());
         let approvers = opened.settings.approvals_to.clone();
         let approvals = OpenQuestions::new(Arc::new(outbox.clone()), approvers);
-        let pairings = Pairings::new(store.clone());
         let roles = CurrentRoles::new(settings.clone(), pairings.clone());
         let router = Router::new(Arc::new(ConversationParts {
             profile: profile.into(),
@@ -320,7 +318,7 @@ impl Gateway {
         running.add_channels(&assembled);
         let inspector = opened.inspector.map(|it| inspected(it, &running));
         let parts = running.server(opened.settings, opened.tls, assembled, inspector);
-        let server = listener.map(|listener| (listener, parts));
+        let server = opened.listener.map(|listener| (listener, parts));
         Self {
             running,
             server,

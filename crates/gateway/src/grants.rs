@@ -217,7 +217,7 @@ const NO_PASSPHRASE: &str =
 fn random_numbers() -> Option<(String, (String, Vec<String>))> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
-    let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = format!("{:032x}", u128::from_be_bytes(bytes));
     let mut numbers: Vec<String> = Vec::new();
     while numbers.len() < CHOICES {
         let mut random = [0; 2];

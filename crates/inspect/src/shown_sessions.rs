@@ -79,7 +79,7 @@ impl ShownSessions {
             if let JournalRecord::Dispatch(dispatch) = record
                 && self.shows(Some(&dispatch.session_id), &dispatch.event)
             {
-                return Some(dispatch.event_id.clone());
+                return Some(dispatch.event_id);
             }
             None
         });
@@ -129,7 +129,7 @@ fn clear_dispatch(dispatch: &mut DispatchRecord) {
     dispatch.extra = JsonObject::new();
     dispatch.origin_extra = JsonObject::new();
     for failure in &mut dispatch.failures {
-        failure.cause = LEFT_OUT.to_owned();
+        LEFT_OUT.clone_into(&mut failure.cause);
     }
     if dispatch.event.starts_with(MESSAGE_EVENT) {
         dispatch.subject = None;

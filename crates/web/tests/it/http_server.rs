@@ -72,7 +72,15 @@ impl ScriptedIntake {
         }
     }
 
+    /// Shows frames that a full disk cannot store.
+    fn show_lost(hub: &Hub, chat: &ChatRef, frames: Vec<Frame>) {
+        for frame in frames {
+            hub.publish(chat, &ChatFrame { seq: None, frame });
+        }
+    }
+
     /// Plays a turn in a separate task, as a real chat does.
+    #[expect(clippy::too_many_lines, reason = "it is a list of what can happen")]
     async fn play(
         store: Store,
         hub: Hub,
@@ -106,6 +114,19 @@ impl ScriptedIntake {
             status,
             usage: None,
         };
+        if text.starts_with("full disk") {
+            if text == "full disk" {
+                let begun = vec![said, start];
+                let state = (Vec::new(), InboxState::Running);
+                Self::publish(&store, &hub, &chat, begun, state).await;
+                let lost = error(Some(turn.clone()), None, "not_stored");
+                Self::show_lost(&hub, &chat, vec![lost, done(TurnStatus::Failed)]);
+            } else {
+                let lost = error(None, Some(message_id), "not_stored");
+                Self::show_lost(&hub, &chat, vec![lost]);
+            }
+            return;
+        }
         let one = vec![id];
         match text.as_str() {
             "silence" => {
@@ -116,19 +137,6 @@ impl ScriptedIntake {
                 let frames = vec![error(None, Some(message_id), "rejected")];
                 let state = InboxState::Refused("rejected".to_owned());
                 Self::publish(&store, &hub, &chat, frames, (one, state)).await;
-            }
-            // The disk is full from here on, so the end of the turn is shown but never stored.
-            "full disk" => {
-                let state = InboxState::Running;
-                Self::publish(&store, &hub, &chat, vec![said, start], (Vec::new(), state)).await;
-                let lost = error(Some(turn.clone()), None, "not_stored");
-                for frame in [lost, done(TurnStatus::Failed)] {
-                    hub.publish(&chat, &ChatFrame { seq: None, frame });
-                }
-            }
-            "full disk before the turn" => {
-                let frame = error(None, Some(message_id), "not_stored");
-                hub.publish(&chat, &ChatFrame { seq: None, frame });
             }
             "broken" => {
                 let frames = vec![

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenterhook_protocol::{JsonObject, Usage};
 
+use crate::approval_card::ApprovalCard;
 use crate::message::{ApprovalChoice, MediaKind};
 
 /// A unit of output of one chat. Its JSON form is what clients of the web page, of HTTP and of stdio read, with `chat`
@@ -140,9 +141,8 @@ pub enum Frame {
         tool: String,
         /// Its arguments, after all changes by hooks.
         args: Box<JsonObject>,
-        /// Why the question is asked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
+        /// What people read. The texts in it are escaped, unlike the arguments.
+        card: Box<ApprovalCard>,
         /// The possible answers.
         choices: Vec<ApprovalChoice>,
         /// When the question expires: seconds since 1970.

@@ -65,7 +65,8 @@ const FORMAT: [(u32, u32); 26] = [
     (0xe0000, 0x10_ffff),
 ];
 
-fn is_format(c: char) -> bool {
+/// Returns whether a character shows nothing itself but changes how others look or are read.
+pub(crate) fn is_format(c: char) -> bool {
     let c = u32::from(c);
     FORMAT
         .iter()

@@ -57,6 +57,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod approval_card;
 pub mod channel;
 pub mod channel_secrets;
 pub mod chat;

@@ -89,6 +89,7 @@ impl SettingsChanges {
         );
         keep(&mut new.tls, &old.tls, "tls", later);
         keep(&mut new.inspect, &old.inspect, "inspect", later);
+        keep(&mut new.keep_env, &old.keep_env, "keep_env", later);
         keep(&mut new.stt, &old.stt, "stt", later);
         keep(&mut new.tts, &old.tts, "tts", later);
         keep(&mut new.turns, &old.turns, "turns", later);

@@ -232,7 +232,8 @@ struct Attempts {
 }
 
 impl Lockout {
-    /// Returns whether a source may try a secret. Call it before the secret is looked at.
+    /// Returns whether a source may try a secret. For a secret that can be guessed, such as a short code, call it before the
+    /// secret is looked at. A token cannot be guessed, so a right one counts whatever its source has tried before.
     ///
     /// # Errors
     ///

@@ -10,6 +10,7 @@ use tenterhook_voice::{SttSettings, TtsSettings};
 use thiserror::Error;
 
 use crate::chat::{ChannelId, ChatRef};
+use crate::token::DEFAULT_USER;
 
 /// The settings of a gateway.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,8 @@ pub struct Settings {
     pub approvals_to: Option<ChatRef>,
     /// What the inspector shows.
     pub inspect: InspectSettings,
+    /// The environment variables with secrets that programs of tools and hooks inherit nevertheless.
+    pub keep_env: Vec<String>,
     /// Persons who share one session across channels.
     pub links: Vec<Link>,
     /// How voice messages become text. `None` if they do not.
@@ -64,6 +67,7 @@ impl Default for Settings {
             on_restart: RestartMode::default(),
             approvals_to: None,
             inspect: InspectSettings::default(),
+            keep_env: Vec::new(),
             links: Vec::new(),
             stt: None,
             tts: None,
@@ -87,6 +91,43 @@ impl Settings {
         ];
         let of_speech = of_speech.into_iter().flatten().map(str::to_owned);
         of_channels.chain(of_speech).collect()
+    }
+
+    /// Returns the channels in which other people can make the agent use a shell, which runs with the rights of the account.
+    pub fn channels_with_open_shell(&self) -> impl Iterator<Item = &ChannelSettings> {
+        self.channels.iter().filter(|channel| {
+            let has_shell = channel
+                .tools
+                .as_ref()
+                .is_none_or(|tools| tools.iter().any(|tool| tool == SHELL));
+            channel.is_enabled && !channel.is_untrusted && has_shell && channel.has_others()
+        })
+    }
+
+    /// Returns whether a chat is the owner's own: no one else writes in it. What is said in other chats is shown to the
+    /// owner only if [`InspectSettings::shows_all_chats`].
+    pub fn is_owners_chat(&self, channel: &ChannelId, chat: &str) -> bool {
+        let approvals = self.approvals_to.as_ref();
+        if approvals.is_some_and(|own| own.channel == *channel && own.chat == chat) {
+            return true;
+        }
+        let mut channels = self.channels.iter();
+        let Some(settings) = channels.find(|settings| settings.id == *channel) else {
+            return false;
+        };
+        match settings.kind {
+            ChannelKind::Web | ChannelKind::Http => {
+                let user = chat.split_once('/').map(|(user, _)| user);
+                user == Some(DEFAULT_USER)
+            }
+            // No person but the one who started the gateway, or a service, writes in these.
+            ChannelKind::Stdio | ChannelKind::Webhook(_) => true,
+            // The id of a direct chat is the id of its sender. Groups are on another list.
+            ChannelKind::Telegram(_) | ChannelKind::Command(_) => {
+                settings.access.owners.iter().any(|owner| owner == chat)
+                    && !settings.access.lists_group(chat)
+            }
+        }
     }
 
     /// Adds the channel `stdio`, unless there is one of this kind already.
@@ -141,6 +182,8 @@ pub struct PublicAddress {
 pub struct InspectSettings {
     /// Whether it keeps the payloads of events and the answers of hooks in memory.
     pub has_payloads: bool,
+    /// Whether the owner also sees what is said in the chats of others, and may answer their questions.
+    pub shows_all_chats: bool,
     /// The loopback address of a server for the inspector alone, if no channel needs a server. `None` for no such server.
     pub listen: Option<SocketAddr>,
 }
@@ -149,6 +192,7 @@ impl Default for InspectSettings {
     fn default() -> Self {
         Self {
             has_payloads: true,
+            shows_all_chats: false,
             listen: None,
         }
     }
@@ -413,6 +457,25 @@ pub struct AccessRules {
     pub groups: Option<GroupRules>,
     /// The bots that may talk.
     pub bots: Vec<String>,
+}
+
+/// The tool that runs any program.
+const SHELL: &str = "shell";
+
+impl ChannelSettings {
+    /// Returns whether the settings admit people who are not owners. Tokens and pairings can admit more.
+    fn has_others(&self) -> bool {
+        match &self.kind {
+            ChannelKind::Web | ChannelKind::Http | ChannelKind::Stdio => false,
+            ChannelKind::Webhook(_) => true,
+            ChannelKind::Telegram(_) | ChannelKind::Command(_) => {
+                let access = &self.access;
+                !access.members.is_empty()
+                    || access.groups.is_some()
+                    || access.direct == DirectPolicy::Open
+            }
+        }
+    }
 }
 
 impl AccessRules {

@@ -14,7 +14,7 @@ use tenterhook_hookfile::{Report, Span, one_of, shorten};
 
 use self::channel::{BUSY_MODES, SESSION_MODES, read_channel};
 use self::keys::{FILE_KEYS, INSPECT_KEYS, TLS_KEYS, TURN_KEYS};
-use self::values::{check_host, check_id, check_origin, checked_list, duration};
+use self::values::{check_host, check_id, check_origin, check_variable, checked_list, duration};
 use self::voice::{read_stt, read_tts};
 use crate::chat::{ChannelId, ChatRef};
 use crate::settings::{
@@ -27,6 +27,9 @@ const RESTART_MODES: [(&str, RestartMode); 3] = [
     ("resume", RestartMode::Resume),
     ("quiet", RestartMode::Quiet),
 ];
+
+/// Whether the inspector shows what is said in all chats, by the words for it.
+const INSPECTED_CHATS: [(&str, bool); 2] = [("own", false), ("all", true)];
 
 /// The maximum number of turns that run at once.
 const MAX_TURNS: i64 = 64;
@@ -96,6 +99,7 @@ fn read_settings(report: &mut Report, root: &Node) -> Option<Settings> {
             .unwrap_or(default.on_restart),
         approvals_to: read_approvals(report, &fields, &names, &channels),
         inspect: read_inspect(report, &fields, listen),
+        keep_env: checked_list(report, &fields, "keep_env", check_variable).unwrap_or_default(),
         links: read_links(report, &fields, &names),
         stt: read_stt(report, &fields),
         tts: read_tts(report, &fields),
@@ -198,6 +202,9 @@ fn read_inspect(
     let payloads = fields.boolean(report, "payloads");
     InspectSettings {
         has_payloads: payloads.unwrap_or(default.has_payloads),
+        shows_all_chats: fields
+            .choice(report, "chats", &INSPECTED_CHATS)
+            .unwrap_or(default.shows_all_chats),
         listen: match fields.entry("listen") {
             Some(entry) => read_listen(report, &entry.value, false),
             None => own,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -51,15 +52,26 @@ pub enum AccessScope {
     Chat,
     /// Answer questions whether a tool call may run.
     Approve,
-    /// See what hooks and channels do.
+    /// See what hooks and channels do. Only for tokens of [`DEFAULT_USER`].
     Inspect,
-    /// Everything.
+    /// Everything. Only for tokens of [`DEFAULT_USER`].
     Admin,
 }
 
 impl AccessScope {
     /// All scopes.
     pub const ALL: [Self; 4] = [Self::Chat, Self::Approve, Self::Inspect, Self::Admin];
+
+    /// Returns everything that a token of a user can allow. What concerns all chats is for the owner alone.
+    pub fn all_of(user: &str) -> Vec<Self> {
+        let mut scopes = Self::ALL.to_vec();
+        scopes.retain(|scope| !scope.is_for_owner_only() || user == DEFAULT_USER);
+        scopes
+    }
+
+    fn is_for_owner_only(self) -> bool {
+        matches!(self, Self::Inspect | Self::Admin)
+    }
 
     /// Returns the word that names the scope.
     pub fn word(self) -> &'static str {
@@ -102,9 +114,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// Returns whether it allows something. The scope `admin` allows everything.
+    /// Returns whether it allows something. The scope `admin` allows everything. Whatever a stored token says, only the
+    /// owner's tokens allow more than the chats of their user.
     pub fn allows(&self, scope: AccessScope) -> bool {
-        self.scopes.contains(&scope) || self.scopes.contains(&AccessScope::Admin)
+        let is_possible = !scope.is_for_owner_only() || self.user == DEFAULT_USER;
+        let is_granted = self.scopes.contains(&scope) || self.scopes.contains(&AccessScope::Admin);
+        is_possible && is_granted
     }
 
     /// Returns what its user may do in chats: an owner can approve tool calls, others are members.
@@ -114,6 +129,10 @@ impl Token {
         } else {
             SenderRole::Member
         }
+    }
+
+    fn is_owners(&self) -> bool {
+        self.user == DEFAULT_USER && self.allows(AccessScope::Approve)
     }
 
     fn is_expired(&self, now: Timestamp) -> bool {
@@ -169,6 +188,16 @@ pub enum TokenError {
     /// A new token without a scope.
     #[error("a token needs a scope; available: `chat`, `approve`, `inspect`, `admin`")]
     NoScope,
+    /// A scope of a new token that is for the owner alone.
+    #[error(
+        "the scope `{scope}` is for the user `{DEFAULT_USER}` alone; available for `{user}`: `chat`, `approve`"
+    )]
+    OwnerOnly {
+        /// The scope.
+        scope: AccessScope,
+        /// The user of the token.
+        user: String,
+    },
     /// There is no room for another one.
     #[error("there are already {MAX_TOKENS} tokens; revoke some first")]
     TooMany,
@@ -238,7 +267,11 @@ pub struct Tokens {
     /// The digests of tokens that were revoked lately. A client that still has one is not guessing. Waiting tasks see
     /// each change.
     revoked: watch::Sender<VecDeque<TokenDigest>>,
+    is_set_up: Arc<AtomicBool>,
 }
+
+/// The id of the document that says that an owner was there once.
+const OWNER_CAME: &str = "owner";
 
 impl Tokens {
     /// Reads the tokens. A record that cannot be read admits no one, and does not affect other tokens.
@@ -255,13 +288,43 @@ impl Tokens {
                 _ => unreadable.push(id),
             }
         }
-        Ok(Self {
+        let noted = store.document(DocumentKind::Setup, OWNER_CAME).await?;
+        let tokens = Self {
             store,
+            is_set_up: Arc::new(AtomicBool::new(noted.is_some())),
             known: Arc::new(RwLock::new(known)),
             unreadable: unreadable.into(),
             changing: Arc::default(),
             revoked: watch::Sender::default(),
-        })
+        };
+        let is_owners = |known: &KnownToken| known.token.is_owners();
+        let has_owner = tokens.known.read().values().any(is_owners);
+        if has_owner {
+            tokens.note_owner().await?;
+        }
+        Ok(tokens)
+    }
+
+    /// Returns whether an owner was there once: signed in, got a token, or wrote a message. From then on, only an owner and
+    /// the passphrase give rights.
+    pub fn is_set_up(&self) -> bool {
+        self.is_set_up.load(Ordering::Acquire)
+    }
+
+    /// Notes that an owner was there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be stored. It counts until the program ends nevertheless.
+    pub async fn note_owner(&self) -> Result<(), TokenError> {
+        if self.is_set_up.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let value = Some(serde_json::Value::Bool(true));
+        let stored = self
+            .store
+            .set_document(DocumentKind::Setup, OWNER_CAME, value);
+        Ok(stored.await?)
     }
 
     /// Returns the ids of records that could not be read. [`Tokens::revoke`] removes them.
@@ -324,6 +387,14 @@ impl Tokens {
         if scopes.is_empty() {
             return Err(TokenError::NoScope);
         }
+        if let Some(scope) = scopes.iter().find(|scope| scope.is_for_owner_only())
+            && user != DEFAULT_USER
+        {
+            return Err(TokenError::OwnerOnly {
+                scope: *scope,
+                user: user.to_owned(),
+            });
+        }
         let mut id = [0; 8];
         let mut bytes = [0; 32];
         getrandom::fill(&mut id)
@@ -349,6 +420,9 @@ impl Tokens {
         self.remove_expired(token.created).await?;
         if self.known.read().len() >= MAX_TOKENS {
             return Err(TokenError::TooMany);
+        }
+        if token.is_owners() {
+            self.note_owner().await?;
         }
         self.write(&known).await?;
         self.known.write().insert(token.id.clone(), known);
@@ -571,7 +645,12 @@ fn parts_of(secret: &str) -> (String, String) {
     (cookie, secret.chars().skip(COOKIE_PART).collect())
 }
 
-fn check_user(user: &str) -> Result<(), TokenError> {
+/// Checks the name of a user: 1 to 32 lower-case letters, digits and `-`.
+///
+/// # Errors
+///
+/// Fails for any other name.
+pub fn check_user(user: &str) -> Result<(), TokenError> {
     let is_valid = (1..=MAX_USER).contains(&user.len())
         && user
             .bytes()

@@ -225,6 +225,7 @@ impl AgentSlot {
         let frontend = Arc::clone(&self.frontend);
         let tool = SendTool::new(Arc::clone(&frontend));
         let request = OpenRequest {
+            key: self.key.clone(),
             session: session.clone(),
             frontend,
             access: access.clone(),

@@ -18,6 +18,7 @@ use tenterhook_builtins::secret::Redactor;
 use tenterhook_protocol::event::SenderRole;
 use tokio::sync::oneshot;
 
+use tenterhook_channel::approval_card::{ApprovalCard, escape_prose};
 use tenterhook_channel::chat::{ChatRef, Sender};
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::ApprovalChoice;
@@ -47,6 +48,8 @@ impl std::fmt::Debug for OpenQuestions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AskingChat {
     pub(crate) chat: ChatRef,
+    /// Who wrote the messages that the turn answers.
+    pub(crate) asked_by: String,
     /// Whether only an owner is in it.
     pub(crate) is_owner_direct: bool,
 }
@@ -126,17 +129,17 @@ impl OpenQuestions {
             if has_session {
                 choices.insert(1, ApprovalChoice::AllowSession);
             }
-            let mut reason = why_asked(request);
-            if !asking.is_owner_direct {
-                let place = format!("in {}", asking.chat);
-                reason = Some(reason.map_or(place.clone(), |reason| format!("{reason} ({place})")));
-            }
+            let card = ApprovalCard::new(
+                (request.tool, request.input),
+                (&asking.asked_by, &asking.chat),
+                &why_asked(request),
+            );
             Frame::Approve {
                 nonce,
                 call_id: request.call.to_string(),
                 tool: request.tool.to_owned(),
                 args: Box::new(request.input.clone()),
-                reason,
+                card: Box::new(card),
                 choices,
                 expires,
             }
@@ -149,6 +152,23 @@ impl OpenQuestions {
         }
     }
 
+    /// Asks an owner to choose an answer to a question of the gateway, in one of the owner's chats. `None` if no one can be
+    /// asked there, or answers.
+    pub async fn ask_owner(
+        &self,
+        chat: ChatRef,
+        title: String,
+        options: Vec<String>,
+    ) -> Option<String> {
+        let question = ScriptQuestion::Select { title, options };
+        let asking = AskingChat {
+            chat,
+            asked_by: String::new(),
+            is_owner_direct: true,
+        };
+        self.question(&asking, &question).await
+    }
+
     /// Asks a question of a script.
     pub(crate) async fn question(
         &self,
@@ -158,7 +178,7 @@ impl OpenQuestions {
         let kind = QuestionKind::Script(question.clone());
         let answer = self.ask(asking, kind, |nonce, expires| Frame::Question {
             nonce,
-            question: json!(question),
+            question: shown_question(question),
             expires,
         });
         match answer.await {
@@ -247,14 +267,17 @@ impl OpenQuestions {
         })
     }
 
-    /// Returns the open questions whether a tool call may run: the frames of their chats, with the chats, without
-    /// secrets in the arguments.
-    pub fn open_approvals(&self) -> Vec<Value> {
+    /// Returns the open questions whether a tool call may run, of the chats that `is_shown` selects: the frames of their
+    /// chats, with the chats, without secrets in the arguments.
+    pub fn open_approvals(&self, is_shown: impl Fn(&ChatRef) -> bool) -> Vec<Value> {
         let open = self.open.lock();
         let approvals = open.values().filter_map(|question| {
             let QuestionKind::Approval { .. } = question.kind else {
                 return None;
             };
+            if !is_shown(&question.chat) {
+                return None;
+            }
             let mut frame = serde_json::to_value(&question.frame).ok()?;
             Redactor::shared().redact_value(&mut frame);
             let fields = frame.as_object_mut()?;
@@ -267,18 +290,24 @@ impl OpenQuestions {
     }
 
     /// Answers the question whether a tool call may run, for an administrator who is in no chat. `by` is shown to the
-    /// people of the chat.
+    /// people of the chat. Only questions of the chats that `is_shown` selects can be answered.
     ///
     /// # Errors
     ///
     /// Fails if there is no such question, or if the call cannot be answered this way.
-    pub fn decide(&self, nonce: &str, choice: ApprovalChoice, by: &str) -> Result<(), String> {
+    pub fn decide(
+        &self,
+        nonce: &str,
+        choice: ApprovalChoice,
+        by: &str,
+        is_shown: impl Fn(&ChatRef) -> bool,
+    ) -> Result<(), String> {
         let chat = self
             .open
             .lock()
             .get(nonce)
             .map(|question| question.chat.clone());
-        let chat = chat.ok_or(OVER)?;
+        let chat = chat.filter(is_shown).ok_or(OVER)?;
         let sender = Sender {
             id: by.to_owned(),
             name: None,
@@ -318,6 +347,17 @@ impl OpenQuestions {
     }
 }
 
+/// Returns a question of a script as people see it: nothing in it hides other text.
+fn shown_question(question: &ScriptQuestion) -> Value {
+    let mut shown = json!(question);
+    for name in ["title", "message"] {
+        if let Some(Value::String(text)) = shown.get_mut(name) {
+            *text = escape_prose(text);
+        }
+    }
+    shown
+}
+
 /// Fails if a text does not answer a question.
 fn check_answer(question: &ScriptQuestion, text: Option<&str>) -> Result<(), String> {
     let is_possible = match (question, text) {
@@ -342,16 +382,17 @@ fn fresh_nonce() -> Option<String> {
 }
 
 /// Says who requires the question about a call, and why.
-fn why_asked(request: &ApprovalRequest<'_>) -> Option<String> {
+fn why_asked(request: &ApprovalRequest<'_>) -> String {
     match (request.by, request.reason) {
         (
             AskedBy::Hook {
                 hook: Some(hook), ..
             },
             Some(reason),
-        ) => Some(format!("The hook `{hook}` asks: {reason}")),
-        (AskedBy::Rule, Some(rule)) => Some(format!("The rule `{rule}` asks.")),
-        (_, reason) => reason.map(str::to_owned),
+        ) => format!("The hook `{hook}` asks: {reason}"),
+        (AskedBy::Rule, Some(rule)) => format!("The rule `{rule}` asks."),
+        (_, Some(reason)) => reason.to_owned(),
+        (_, None) => "The agent needs permission for this tool.".to_owned(),
     }
 }
 
@@ -438,6 +479,7 @@ mod tests {
     fn asking(is_owner_direct: bool) -> AskingChat {
         AskingChat {
             chat: chat("1"),
+            asked_by: "Ada (1)".to_owned(),
             is_owner_direct,
         }
     }
@@ -495,19 +537,24 @@ mod tests {
             let (screen, approvals) = with_screen(true, None);
             let answer = async {
                 tokio::task::yield_now().await;
-                let open = approvals.open_approvals();
+                let open = approvals.open_approvals(|_| true);
+                assert!(approvals.open_approvals(|_| false).is_empty());
                 assert_eq!(open.len(), 1);
                 assert_eq!(open[0]["tool"], "shell");
                 assert_eq!(open[0]["chat"], json!(chat("1")));
                 let nonce = screen.nonce();
                 assert_eq!(open[0]["nonce"], nonce.as_str());
-                assert!(approvals.decide("other", choice, "inspector").is_err());
-                assert_eq!(approvals.decide(&nonce, choice, "inspector"), Ok(()));
-                assert!(approvals.decide(&nonce, choice, "inspector").is_err());
+                let decide = |nonce: &str, is_shown: bool| {
+                    approvals.decide(nonce, choice, "inspector", |_| is_shown)
+                };
+                assert!(decide("other", true).is_err());
+                assert!(decide(&nonce, false).is_err(), "a chat of someone else");
+                assert_eq!(decide(&nonce, true), Ok(()));
+                assert!(decide(&nonce, true).is_err());
             };
             let (approval, ()) = tokio::join!(approve(&approvals, true), answer);
             assert_eq!(approval, expected);
-            assert!(approvals.open_approvals().is_empty());
+            assert!(approvals.open_approvals(|_| true).is_empty());
         }
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct TurnView {
     pub(crate) agent: String,
     pub(crate) turn: String,
     pub(crate) to: Recipient,
+    /// Who wrote the messages that the turn answers.
+    pub(crate) asked_by: String,
     pub(crate) role: SenderRole,
     pub(crate) is_direct: bool,
     pub(crate) delivery: Delivery,
@@ -165,7 +167,8 @@ impl TurnView {
         let mut calls = std::mem::take(&mut self.shown.lock().calls);
         calls.extend(frames);
         let frames = calls;
-        publish(outlet, &self.delivery, chat, frames, settled).await;
+        // A failure has been reported to the chat.
+        let _reported = publish(outlet, &self.delivery, chat, frames, settled).await;
     }
 
     /// Notes the end of a call, for clients that read the conversation later. Other channels show calls only while they
@@ -244,6 +247,7 @@ impl TurnView {
     fn asking(&self) -> AskingChat {
         AskingChat {
             chat: self.to.chat.clone(),
+            asked_by: self.asked_by.clone(),
             is_owner_direct: self.shows_causes(),
         }
     }

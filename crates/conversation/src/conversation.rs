@@ -243,7 +243,8 @@ impl ChatTask {
             state: InboxState::Answered,
         };
         let chat = &record.message.chat;
-        publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
+        // A failure has been reported to the chat.
+        let _reported = publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
     }
 
     async fn tell_interrupted(&self, record: &InboxRecord) {
@@ -273,7 +274,7 @@ impl ChatTask {
             ids: vec![record.id],
             state: InboxState::Failed,
         };
-        publish(
+        let _reported = publish(
             &parts.outlet,
             &delivery,
             &to.chat,

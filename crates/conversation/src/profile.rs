@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_agent::{Agent, Frontend};
+use tenterhook_channel::chat::SessionKey;
 use tenterhook_engine::Engine;
 use tenterhook_protocol::SessionId;
 use tenterhook_tools::Toolbox;
@@ -83,6 +84,8 @@ impl fmt::Debug for LiveProfile {
 
 /// A request for an agent.
 pub struct OpenRequest {
+    /// The key of the session, which says whose chats it belongs to.
+    pub key: SessionKey,
     /// The session to continue. `None` begins a new one.
     pub session: Option<SessionId>,
     /// Shows what the agent does and answers its questions.

@@ -8,7 +8,7 @@ use tenterhook_protocol::event::DeliveryKind;
 use crate::deliver::{Content, Delivery, Recipient};
 use crate::gateway_events::{GatewayFailure, report_failure};
 use tenterhook_channel::chat::ChatRef;
-use tenterhook_channel::frame::Frame;
+use tenterhook_channel::frame::{Frame, TurnStatus};
 use tenterhook_channel::message::IncomingMessage;
 use tenterhook_channel::outlet::{Outlet, PublishError, Settled};
 use tenterhook_channel::store::{InboxId, InboxRecord, InboxState};
@@ -101,8 +101,19 @@ impl<'a> Reply<'a> {
     }
 
     async fn publish(&self, frames: Vec<Frame>, settled: Settled) {
-        let chat = &self.record.message.chat;
-        publish(self.outlet, self.delivery, chat, frames, settled).await;
+        let message = &self.record.message;
+        let published = publish(self.outlet, self.delivery, &message.chat, frames, settled);
+        if published.await.is_err() {
+            // Whoever waits for the answer to this message learns that there will be none.
+            let lost = Frame::Error {
+                turn: None,
+                message_id: Some(message.message_id.clone()),
+                code: NOT_STORED.to_owned(),
+                text: LOST.to_owned(),
+                retry: None,
+            };
+            self.outlet.live(&message.chat, &lost);
+        }
     }
 }
 
@@ -128,20 +139,54 @@ async fn try_publish(
     outlet.publish(chat, frames, settled).await
 }
 
+/// The code of an error about an answer that cannot be stored, and what the chat reads.
+const NOT_STORED: &str = "not_stored";
+const LOST: &str = "The answer cannot be stored, so it is not sent.";
+
 /// Publishes frames. If they cannot be stored for a while, the chat and the hooks of `gateway_error` are informed; there is no other
-/// place where the frames could be kept.
+/// place where the frames could be kept. A turn that has ended is shown to have failed, so that no one waits for it.
+///
+/// # Errors
+///
+/// Fails if the frames could not be stored.
 pub(crate) async fn publish(
     outlet: &Arc<dyn Outlet>,
     delivery: &Delivery,
     chat: &ChatRef,
     frames: Vec<Frame>,
     settled: Settled,
-) {
+) -> Result<(), PublishError> {
+    let turn = frames.iter().find_map(|frame| {
+        if let Frame::Done { turn, .. } = frame {
+            return Some(turn.clone());
+        }
+        None
+    });
     let Err(error) = try_publish(outlet, chat, frames, settled).await else {
-        return;
+        return Ok(());
     };
-    let text = "The answer cannot be stored, so it is not sent.".to_owned();
-    outlet.live(chat, &Frame::Notice { text });
+    let text = LOST.to_owned();
+    let capabilities = outlet.capabilities(chat);
+    let speaks_frames = capabilities.is_some_and(|capabilities| capabilities.speaks_frames);
+    if let Some(turn) = turn.filter(|_| speaks_frames) {
+        let lost = Frame::Error {
+            turn: Some(turn.clone()),
+            message_id: None,
+            code: NOT_STORED.to_owned(),
+            text,
+            retry: None,
+        };
+        let done = Frame::Done {
+            turn,
+            status: TurnStatus::Failed,
+            usage: None,
+        };
+        for frame in [lost, done] {
+            outlet.live(chat, &frame);
+        }
+    } else {
+        outlet.live(chat, &Frame::Notice { text });
+    }
     let failure = GatewayFailure {
         code: "store".to_owned(),
         error: error.to_string(),
@@ -149,6 +194,7 @@ pub(crate) async fn publish(
         ..GatewayFailure::default()
     };
     report_failure(delivery.dispatcher(), &chat.channel, failure).await;
+    Err(error)
 }
 
 /// Returns the sender of a message as the recipient of its answer.
@@ -157,5 +203,88 @@ pub(crate) fn recipient(message: &IncomingMessage) -> Recipient {
         chat: message.chat.clone(),
         user: message.sender.id.clone(),
         in_reply_to: vec![message.message_id.clone()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::{BoxFuture, ready};
+    use parking_lot::Mutex;
+    use tenterhook_channel::channel::ChannelCapabilities;
+    use tenterhook_channel::chat::ChannelId;
+    use tenterhook_channel::media_folder::MediaFolder;
+    use tenterhook_channel::message::MediaRef;
+    use tenterhook_channel::outlet::SavedMedia;
+    use tenterhook_engine::{Engine, Origin};
+
+    use super::*;
+
+    /// An outlet that stores nothing.
+    #[derive(Default)]
+    struct FullDisk(Mutex<Vec<Frame>>);
+
+    impl Outlet for FullDisk {
+        fn capabilities(&self, _: &ChatRef) -> Option<ChannelCapabilities> {
+            Some(ChannelCapabilities {
+                speaks_frames: true,
+                is_idempotent: true,
+                max_file: 0,
+                audio_formats: &[],
+            })
+        }
+
+        fn live(&self, _: &ChatRef, frame: &Frame) {
+            self.0.lock().push(frame.clone());
+        }
+
+        fn publish<'a>(
+            &'a self,
+            _: &'a ChatRef,
+            _: Vec<Frame>,
+            _: Settled,
+        ) -> BoxFuture<'a, Result<(), PublishError>> {
+            let cause = "no space left on device".to_owned();
+            Box::pin(ready(Err(PublishError { cause })))
+        }
+
+        fn fetch<'a>(
+            &'a self,
+            _: &'a ChatRef,
+            _: &'a MediaRef,
+        ) -> BoxFuture<'a, Result<SavedMedia, String>> {
+            Box::pin(ready(Err("no files".to_owned())))
+        }
+
+        fn ask<'a>(&'a self, _: &'a ChatRef, _: &'a Frame) -> BoxFuture<'a, bool> {
+            Box::pin(ready(false))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_whose_end_a_full_disk_cannot_store_is_shown_to_have_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Arc::new(FullDisk::default());
+        let outlet = Arc::clone(&disk) as Arc<dyn Outlet>;
+        let dispatcher = Engine::new().dispatcher(Origin::default());
+        let media = MediaFolder::open(folder.path()).unwrap();
+        let delivery = Delivery::new(dispatcher, media);
+        let chat = ChatRef {
+            channel: ChannelId::new("web").unwrap(),
+            chat: "owner/a".to_owned(),
+            thread: None,
+        };
+        let done = Frame::Done {
+            turn: "t".to_owned(),
+            status: TurnStatus::Completed,
+            usage: None,
+        };
+        let published = publish(&outlet, &delivery, &chat, vec![done], Settled::default());
+        assert!(published.await.is_err());
+        let shown = disk.0.lock().clone();
+        let [Frame::Error { code, .. }, Frame::Done { turn, status, .. }] = shown.as_slice() else {
+            panic!("{shown:?}");
+        };
+        assert_eq!((code.as_str(), turn.as_str()), (NOT_STORED, "t"));
+        assert_eq!(*status, TurnStatus::Failed);
     }
 }

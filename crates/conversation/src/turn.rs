@@ -36,6 +36,7 @@ use crate::receive::NOT_CHECKED;
 use crate::spoken_answer::{is_replaceable, is_voice_only, remove_text};
 use crate::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
 use crate::turn_work::TurnWork;
+use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
@@ -301,6 +302,7 @@ impl Turn {
             agent: name,
             turn: self.control.turn.clone(),
             to: self.recipient(),
+            asked_by: self.asked_by(),
             role: self.control.role,
             is_direct: records().all(|record| record.message.is_direct),
             delivery: Delivery::new(dispatcher, self.parts.media.clone()),
@@ -330,6 +332,22 @@ impl Turn {
         let capabilities = self.parts.outlet.capabilities(chat);
         let is_mute = capabilities.is_some_and(|can| can.audio_formats.is_empty());
         wanted.or(is_mute.then_some(false))
+    }
+
+    /// Describes who wrote the messages of the turn.
+    fn asked_by(&self) -> String {
+        let mut senders: Vec<String> = Vec::new();
+        for message in &self.messages {
+            let sender = &message.record.message.sender;
+            let mut described = describe_sender(sender.name.as_deref(), &sender.id);
+            if message.record.script.is_some() {
+                described = format!("a script in the chat of {described}");
+            }
+            if !senders.contains(&described) {
+                senders.push(described);
+            }
+        }
+        senders.join(", ")
     }
 
     /// Returns who gets the answer: the messages of the turn, and those that it heard while it ran.

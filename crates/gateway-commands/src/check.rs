@@ -26,6 +26,7 @@ pub(super) async fn check(
     let profile = ChatProfile::load(args.agent, places, &read, None, interrupts).await?;
     profile.check_tools(&read)?;
     check_secrets(&read)?;
+    warn_of_shells(&read);
     for finding in voice::findings(&read) {
         if finding.is_problem {
             warn(escape_line(&finding.text));
@@ -59,4 +60,15 @@ fn check_secrets(settings: &Settings) -> Result<(), CliError> {
         causes: texts.collect(),
         ..CliError::new(Exit::Config, first)
     })
+}
+
+/// Warns of channels in which other people can make the agent run programs with the rights of this account.
+fn warn_of_shells(settings: &Settings) {
+    for channel in settings.channels_with_open_shell() {
+        warn(format_args!(
+            "in the channel `{}`, people other than you can talk to an agent whose `shell` runs as you: it can read \
+             your files and give itself your rights; list other `tools`, or set `untrusted: true`",
+            channel.id
+        ));
+    }
 }

@@ -33,19 +33,46 @@ pub(super) async fn call(
         .map_err(|error| described(&error))
 }
 
+/// Sends a request to the gateway that runs. Returns `None` if none does.
+pub(super) async fn call_if_running(
+    method: &str,
+    params: Value,
+    interrupts: &Interrupts,
+) -> Result<Option<Value>, CliError> {
+    match requested(method, params, interrupts).await? {
+        Ok(value) => Ok(Some(value)),
+        Err(ControlError::NotRunning) => Ok(None),
+        Err(error) => Err(described(&error)),
+    }
+}
+
+/// Whether it is proven that the user gives a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proven {
+    /// The passphrase was right.
+    ByPassphrase,
+    /// It is not.
+    No,
+}
+
 /// Sends a request about tokens or admissions. Without a gateway that runs, changes its stored state.
 pub(super) async fn administer(
     method: &str,
     params: Value,
+    proven: Proven,
     interrupts: &Interrupts,
 ) -> Result<Value, CliError> {
-    match requested(method, params.clone(), interrupts).await? {
-        Ok(value) => Ok(value),
-        Err(ControlError::NotRunning) => administer_stored(&state_folder()?, method, &params)
-            .await
-            .map_err(|text| CliError::new(Exit::Failed, text)),
-        Err(error) => Err(described(&error)),
+    if let Some(value) = call_if_running(method, params.clone(), interrupts).await? {
+        return Ok(value);
     }
+    let mut params = params;
+    if let Some(fields) = params.as_object_mut() {
+        fields.remove("proof");
+    }
+    let method = (method, proven == Proven::ByPassphrase);
+    administer_stored(&state_folder()?, method, &params)
+        .await
+        .map_err(|text| CliError::new(Exit::Failed, text))
 }
 
 async fn requested(

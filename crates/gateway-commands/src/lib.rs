@@ -12,6 +12,7 @@ mod chats;
 mod check;
 mod client;
 mod doctor;
+mod grant;
 mod hook_log;
 mod import;
 mod pair;

@@ -9,7 +9,8 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, PairCommand};
-use crate::client::administer;
+use crate::client::{Proven, administer};
+use crate::grant::give_rights;
 use crate::status::{entries, text};
 
 pub(super) async fn pair(command: PairCommand, interrupts: &Interrupts) -> Result<(), CliError> {
@@ -31,8 +32,13 @@ pub(super) async fn pair(command: PairCommand, interrupts: &Interrupts) -> Resul
             json!({ "channel": channel, "sender": sender }),
         ),
     };
-    require_user("decide who may talk to the agent")?;
-    let done = administer(method, params, interrupts).await?;
+    let action = "decide who may talk to the agent";
+    let done = if method == "pair.approve" {
+        give_rights((method, true), action, params, interrupts).await?
+    } else {
+        require_user(action)?;
+        administer(method, params, Proven::No, interrupts).await?
+    };
     output::line(done_line(method, &done));
     Ok(())
 }
@@ -47,7 +53,7 @@ fn done_line(method: &str, done: &Value) -> String {
 }
 
 async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
-    let listed = administer("pair.list", json!({}), interrupts).await?;
+    let listed = administer("pair.list", json!({}), Proven::No, interrupts).await?;
     let listed = json!({ "channels": listed });
     if args.json {
         output::json(&listed);

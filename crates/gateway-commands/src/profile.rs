@@ -13,7 +13,10 @@ use tenterhook_discovery::Loaded;
 use tenterhook_engine::journal::{HookChanges, JournalRecord};
 use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
+use tenterhook_gateway::session_key::is_owners_session;
+use tenterhook_inspect::ShownSessions;
 use tenterhook_journal::FileJournal;
+use tenterhook_process::hide_variables;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
 use tenterhook_runners::worker::{Extension, Worker};
 use tenterhook_setup::agent_args::AgentArgs;
@@ -27,7 +30,6 @@ use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_setup::session_store::{self, SessionDirArgs};
 use tenterhook_setup::{agent, exceptions, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_tools::ShellTool;
 use tenterhook_trust::ProjectHook;
 use tokio::runtime::Handle;
 
@@ -79,6 +81,9 @@ struct StartParts {
     sink: Option<Arc<dyn JournalSink>>,
     observers: Vec<Arc<dyn HookObserver>>,
     interrupts: Interrupts,
+    settings: Settings,
+    /// The sessions whose contents the inspector shows.
+    shown: ShownSessions,
 }
 
 /// The session of a chat that is open. Dropping it lets scripts forget the state that they have for it.
@@ -118,6 +123,10 @@ impl ChatProfile {
     ) -> Result<Self, CliError> {
         let providers = models::providers(&args.hooks.config)?;
         let voice = voice::hooks(settings)?;
+        // Before the first program starts: tools and hooks must not find secrets in their environment by accident.
+        let secrets = providers.key_variables().into_iter();
+        let secrets = secrets.chain(settings.secret_variables());
+        hide_variables(secrets.filter(|name| !settings.keep_env.contains(name)));
         let journal = journal::open(&args.journal)?;
         let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
         let live = inspector.map(LiveInspector::journal);
@@ -130,12 +139,16 @@ impl ChatProfile {
             sessions,
             settings_file: file.map(Path::to_owned),
             voice,
-            standard: Toolbox::standard_with(ShellTool::hiding(settings.secret_variables())),
+            standard: Toolbox::standard(),
             providers,
             journal,
             sink,
             observers: observers.into_iter().collect(),
             interrupts: interrupts.clone(),
+            settings: settings.clone(),
+            shown: inspector.map_or_else(ShownSessions::listed, |inspector| {
+                inspector.sessions().clone()
+            }),
             args,
         };
         let profile = Self::load_hooks(Arc::new(start)).await?;
@@ -245,6 +258,7 @@ impl ChatProfile {
 
     async fn open_agent(&self, request: OpenRequest) -> Result<Agent, CliError> {
         let OpenRequest {
+            key,
             session,
             frontend,
             access,
@@ -257,7 +271,8 @@ impl ChatProfile {
             None => config.resolve_sessions(&self.0.engine).await,
         };
         let parts = Arc::clone(&self.0);
-        blocking(move || parts.build(config, session)).await
+        let is_owners = is_owners_session(&self.0.start.settings, &key);
+        blocking(move || parts.build(config, session, is_owners)).await
     }
 }
 
@@ -303,7 +318,12 @@ impl Parts {
     }
 
     /// Builds the agent of a chat with a new or a stored session.
-    fn build(&self, config: AgentConfig, session: Option<SessionId>) -> Result<Agent, CliError> {
+    fn build(
+        &self,
+        config: AgentConfig,
+        session: Option<SessionId>,
+        is_owners: bool,
+    ) -> Result<Agent, CliError> {
         let session = match (session, &config.sessions) {
             (Some(id), Some(sessions)) => {
                 let opened = sessions.open(&id);
@@ -313,6 +333,9 @@ impl Parts {
             }
             _ => Session::new(SessionId::generate()),
         };
+        if is_owners {
+            self.start.shown.add(session.id());
+        }
         let config = AgentConfig {
             scripts: self.open_session(session.id()),
             session: Some(session),

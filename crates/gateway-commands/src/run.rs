@@ -11,11 +11,12 @@ use tenterhook_gateway::gateway::{
     Gateway, GatewayConfig, GatewayEnd, GatewayNotice, OpeningState, StartError,
 };
 use tenterhook_gateway::reload::ReloadRequester;
-use tenterhook_inspect::InspectedSource;
+use tenterhook_inspect::{InspectedSource, ShownSessions};
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
 use tenterhook_setup::live_inspector::LiveInspector;
+use tenterhook_setup::passphrase::Passphrase;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
@@ -37,7 +38,14 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
     let read = settings::with_listen(read, args.listen)?;
     let state = OpeningState::begin(state_folder()?);
     let file = args.settings.file.as_deref();
-    let collected = LiveInspector::start(read.inspect.has_payloads)?;
+    let collected = LiveInspector::start(
+        read.inspect.has_payloads,
+        if read.inspect.shows_all_chats {
+            ShownSessions::default()
+        } else {
+            ShownSessions::listed()
+        },
+    )?;
     let places = (args.sessions, file);
     let agent = args.agent.clone();
     let profile =
@@ -96,7 +104,16 @@ async fn serve(
         let scheme = if gateway.has_tls() { "https" } else { "http" };
         print(format!("Listening on {scheme}://{address}"));
     }
-    if let Some(url) = gateway.login_url(OWNER) {
+    if let Some(passphrase) = Passphrase::find()? {
+        let check = passphrase.check_of_now()?;
+        gateway.check_passphrase_with(Arc::new(move |text| {
+            check(text).map_err(|error| error.in_one_line())
+        }));
+    }
+    // A program that starts the gateway again gets no link: only the first start belongs to the owner for certain.
+    if gateway.is_set_up() {
+        output::note("`tenterhook gateway open` prints a link that signs in.");
+    } else if let Some(url) = gateway.login_url(OWNER) {
         print(format!(
             "Open {url} in a browser. The link works once, for 60 seconds; `tenterhook gateway open` prints another one."
         ));

@@ -10,6 +10,7 @@ use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ChannelsArgs, ChannelsCommand, ListArgs};
 use crate::client::call;
+use crate::grant::give_rights;
 
 pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let status = call("status", json!({}), interrupts).await?;
@@ -126,8 +127,8 @@ pub(super) async fn stop(interrupts: &Interrupts) -> Result<(), CliError> {
 
 /// Prints a link that opens a page. `page` describes the page and its user.
 pub(super) async fn open(page: Value, interrupts: &Interrupts) -> Result<(), CliError> {
-    require_user("open the gateway's page")?;
-    let opened = call("open", page, interrupts).await?;
+    let action = "open the gateway's page";
+    let opened = give_rights(("open", false), action, page, interrupts).await?;
     output::line(text(&opened, "url"));
     Ok(())
 }

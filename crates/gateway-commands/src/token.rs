@@ -11,7 +11,8 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, TokenArgs, TokenCommand};
-use crate::client::administer;
+use crate::client::{Proven, administer};
+use crate::grant::give_rights;
 use crate::status::{entries, text};
 
 pub(super) async fn token(command: TokenCommand, interrupts: &Interrupts) -> Result<(), CliError> {
@@ -20,7 +21,13 @@ pub(super) async fn token(command: TokenCommand, interrupts: &Interrupts) -> Res
         TokenCommand::List(args) => list(args, interrupts).await,
         TokenCommand::Revoke { id } => {
             require_user("revoke access tokens")?;
-            administer("token.revoke", json!({ "name": id }), interrupts).await?;
+            administer(
+                "token.revoke",
+                json!({ "name": id }),
+                Proven::No,
+                interrupts,
+            )
+            .await?;
             output::line(format_args!("Revoked `{}`.", escape_line(&id)));
             Ok(())
         }
@@ -28,7 +35,6 @@ pub(super) async fn token(command: TokenCommand, interrupts: &Interrupts) -> Res
 }
 
 async fn create(args: &TokenArgs, interrupts: &Interrupts) -> Result<(), CliError> {
-    require_user("create access tokens")?;
     let expires = args
         .expires
         .map(|after| Timestamp::now().checked_add(after));
@@ -42,14 +48,15 @@ async fn create(args: &TokenArgs, interrupts: &Interrupts) -> Result<(), CliErro
         "scopes": scopes,
         "expires": expires,
     });
-    let created = administer("token.create", params, interrupts).await?;
+    let method = ("token.create", true);
+    let created = give_rights(method, "create access tokens", params, interrupts).await?;
     output::note("Keep this token; it is not shown again.");
     output::line(text(&created, "secret"));
     Ok(())
 }
 
 async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
-    let listed = administer("token.list", json!({}), interrupts).await?;
+    let listed = administer("token.list", json!({}), Proven::No, interrupts).await?;
     let listed = json!({ "tokens": listed });
     if args.json {
         output::json(&listed);

@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenterhook_protocol::event::SenderRole;
 
+use crate::grants::GIVES_RIGHTS;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::store::Store;
@@ -83,7 +84,7 @@ pub async fn administer(
 ) -> Option<Result<Value, String>> {
     Some(match method {
         "pair.list" => list_pairings(pairings).await,
-        "pair.approve" => approve(params, pairings).await,
+        "pair.approve" => approve(params, tokens, pairings).await,
         "pair.deny" => deny(params, pairings).await,
         "pair.revoke" => revoke(params, pairings).await,
         "token.create" => create_token(params, tokens).await,
@@ -93,25 +94,32 @@ pub async fn administer(
     })
 }
 
-/// Carries out a request about tokens or admissions in the state folder of a gateway that does not run.
+/// Carries out a request about tokens or admissions in the state folder of a gateway that does not run. No owner can be
+/// asked then: after the gateway was set up, requests that give rights must be `is_proven` by the user's passphrase.
 ///
 /// # Errors
 ///
 /// Describes for the user why the request failed.
 pub async fn administer_stored(
     state: &Path,
-    method: &str,
+    (method, is_proven): (&str, bool),
     params: &Value,
 ) -> Result<Value, String> {
     let state = state.to_owned();
     let opened = tokio::task::spawn_blocking(move || Store::open(&state)).await;
     let store = opened.map_err(described)?.map_err(described)?;
     let tokens = Tokens::open(store.clone()).await.map_err(described)?;
+    if GIVES_RIGHTS.contains(&method) && tokens.is_set_up() && !is_proven {
+        return Err(NOT_PROVEN.to_owned());
+    }
     let pairings = Pairings::new(store);
     administer(method, params, &tokens, &pairings)
         .await
         .unwrap_or_else(|| Err(format!("unknown method `{method}`")))
 }
+
+const NOT_PROVEN: &str = "an owner has to confirm this, and no gateway runs that could ask one; start the gateway, or \
+    set a passphrase with `tenterhook protect`";
 
 /// Returns the text of an error, for the answer to a request.
 pub(crate) fn described(error: impl Display) -> String {
@@ -136,7 +144,7 @@ async fn list_pairings(pairings: &Pairings) -> Result<Value, String> {
     Ok(channels.collect())
 }
 
-async fn approve(params: &Value, pairings: &Pairings) -> Result<Value, String> {
+async fn approve(params: &Value, tokens: &Tokens, pairings: &Pairings) -> Result<Value, String> {
     let Approve {
         channel,
         code,
@@ -144,7 +152,11 @@ async fn approve(params: &Value, pairings: &Pairings) -> Result<Value, String> {
         by,
     } = read(params)?;
     let approved = pairings.approve(&channel, &code, role, &by).await;
-    approved.map(|sender| json!(sender)).map_err(described)
+    let approved = approved.map_err(described)?;
+    if role == SenderRole::Owner {
+        tokens.note_owner().await.map_err(described)?;
+    }
+    Ok(json!(approved))
 }
 
 async fn deny(params: &Value, pairings: &Pairings) -> Result<Value, String> {
@@ -195,7 +207,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let call = |method: &'static str, params: Value| {
             let folder = folder.path().to_owned();
-            async move { administer_stored(&folder, method, &params).await }
+            async move { administer_stored(&folder, (method, false), &params).await }
         };
         let wanted = json!({"name": "laptop", "user": "ada", "scopes": ["chat"], "expires": null});
         let created = call("token.create", wanted.clone()).await.unwrap();
@@ -212,6 +224,19 @@ mod tests {
             .unwrap();
         assert_eq!(revoked[0]["id"], created["token"]["id"]);
         assert_eq!(call("token.list", json!({})).await.unwrap(), json!([]));
+        // Since the owner has a token, nothing gives rights without a proof.
+        let owner = json!({"name": "me", "user": "owner", "scopes": ["admin"], "expires": null});
+        call("token.create", owner).await.unwrap();
+        let error = call("token.create", wanted.clone()).await.unwrap_err();
+        assert!(error.contains("an owner has to confirm this"), "{error}");
+        let proven = ("token.create", true);
+        administer_stored(folder.path(), proven, &wanted)
+            .await
+            .unwrap();
+        let call = |method: &'static str, params: Value| {
+            let folder = folder.path().to_owned();
+            async move { administer_stored(&folder, (method, true), &params).await }
+        };
         let twice = json!({"name": "x", "user": "ada", "scopes": [], "expires": null});
         let error = call("token.create", twice).await.unwrap_err();
         assert!(error.contains("scope"), "{error}");

@@ -10,6 +10,8 @@ use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
 use crate::control::ControlHandler;
+use crate::grants::{GIVES_RIGHTS, GrantOutcome};
+use crate::owner_places::owners_places;
 use crate::reload::{ReloadRequester, Reloads};
 use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
@@ -32,6 +34,12 @@ struct OpenParams {
     /// Whether the inspector may decide about approvals and pairings.
     #[serde(default)]
     admin: bool,
+}
+
+#[derive(Deserialize)]
+struct GrantParams {
+    method: String,
+    params: Value,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +69,34 @@ impl ControlHandler for Commands {
 impl Commands {
     async fn run_command(&self, method: &str, params: Value) -> Result<Value, String> {
         let running = &self.0;
+        let params = if GIVES_RIGHTS.contains(&method) {
+            match running
+                .grants
+                .check(running.tokens.is_set_up(), method, params)
+                .await?
+            {
+                GrantOutcome::Granted(params) => params,
+                GrantOutcome::Waiting => return Ok(json!({ "waiting": true })),
+            }
+        } else {
+            params
+        };
         match method {
+            "grant.begin" => {
+                let GrantParams { method, params } = read(&params)?;
+                if !running.tokens.is_set_up() {
+                    return Ok(json!({ "granted": true }));
+                }
+                let questions = running.intake.approvals.clone();
+                let places = (owners_places(running).await, questions);
+                let stop = running.channel_stop.clone();
+                let begun = running
+                    .grants
+                    .begin((method.as_str(), params), places, stop);
+                let (begun, asking) = begun?;
+                running.tasks.spawn(asking);
+                Ok(begun)
+            }
             "status" => Ok(running.status()),
             "stop" => {
                 running.stop.cancel();

@@ -21,6 +21,7 @@ use crate::channel_table::ChannelTable;
 use crate::commands::Commands;
 use crate::control::{CONTROL_SOCKET, ControlSocket};
 pub use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::grants::{Grants, PassphraseCheck};
 use crate::inspection::GatewayView;
 use crate::intake::{Counts, GatewayIntake};
 use crate::outbox::{FailureSink, Outbox, SendFailure};
@@ -247,16 +248,14 @@ impl Gateway {
         let (observer, store, media) = (opened.observer, opened.store, opened.media);
         let (profile, assembled) = (opened.profile, opened.assembled);
         let settings = LiveSettings::from(Settings::clone(&opened.settings));
-        let listener = opened.listener;
-        let address = listener.as_ref().and_then(|it| it.local_addr().ok());
+        let address = opened.listener.as_ref().and_then(|it| it.local_addr().ok());
         let (failed, failures) = mpsc::channel(MAX_FAILURES);
         let failed = failure_sink(failed, &observer);
         let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
-        let channels = ChannelTable::default();
+        let (channels, pairings) = (ChannelTable::default(), Pairings::new(store.clone()));
         let events = GatewayEvents::new(profile.engine(), profile.folder());
         let approvers = opened.settings.approvals_to.clone();
         let approvals = OpenQuestions::new(Arc::new(outbox.clone()), approvers);
-        let pairings = Pairings::new(store.clone());
         let roles = CurrentRoles::new(settings.clone(), pairings.clone());
         let router = Router::new(Arc::new(ConversationParts {
             profile: profile.into(),
@@ -275,6 +274,7 @@ impl Gateway {
             store: store.clone(),
             pairings: pairings.clone(),
             approvals,
+            tokens: opened.tokens.clone(),
             router: router.clone(),
             events: events.clone(),
             channels: channels.clone(),
@@ -313,11 +313,12 @@ impl Gateway {
             reloads_from: opened.reloads_from,
             changing: tokio::sync::Mutex::default(),
             last_reload: Mutex::default(),
+            grants: Grants::default(),
         });
         running.add_channels(&assembled);
         let inspector = opened.inspector.map(|it| inspected(it, &running));
         let parts = running.server(opened.settings, opened.tls, assembled, inspector);
-        let server = listener.map(|listener| (listener, parts));
+        let server = opened.listener.map(|listener| (listener, parts));
         Self {
             running,
             server,
@@ -339,6 +340,17 @@ impl Gateway {
     /// Returns an address that logs a browser in as `user`, once and within a minute. `None` without a page.
     pub fn login_url(&self, user: &str) -> Option<String> {
         self.running.login_url(user, LinkedPage::Chats).ok()
+    }
+
+    /// Accepts the user's passphrase as a proof that the user gives a command that gives rights.
+    pub fn check_passphrase_with(&self, check: PassphraseCheck) {
+        self.running.grants.check_passphrase_with(check);
+    }
+
+    /// Returns whether an owner was there once. Until then, the gateway is being set up, and commands give rights without a
+    /// proof.
+    pub fn is_set_up(&self) -> bool {
+        self.running.tokens.is_set_up()
     }
 
     /// Returns what reloads the settings and the hooks while the gateway runs.

@@ -31,7 +31,12 @@ impl GatewayView {
     async fn describe(&self) -> Result<Value, String> {
         let running = self.0.upgrade().ok_or(STOPPED)?;
         let mut state = running.status();
-        let chats = running.store.chats(MAX_CHATS).await.map_err(described)?;
+        let mut chats = running.store.chats(MAX_CHATS).await.map_err(described)?;
+        for chat in &mut chats {
+            if !running.shows_contents(&chat.chat) {
+                chat.title.clear();
+            }
+        }
         let queues = running.store.queues().await.map_err(described)?;
         let pairings = running.pairings.list().await.map_err(described)?;
         let pairings: Vec<Value> = pairings
@@ -42,7 +47,8 @@ impl GatewayView {
         if let Some(fields) = state.as_object_mut() {
             add_queues(fields, &chats, &queues);
             fields.insert("pairings".to_owned(), pairings.into());
-            let approvals = running.intake.approvals.open_approvals();
+            let approvals = &running.intake.approvals;
+            let approvals = approvals.open_approvals(|chat| running.shows_contents(chat));
             fields.insert("approvals".to_owned(), approvals.into());
         }
         Ok(state)
@@ -163,10 +169,10 @@ impl InspectedGateway for GatewayView {
                 InspectorDecision::Approve => ApprovalChoice::Allow,
                 InspectorDecision::Deny => ApprovalChoice::Deny,
             };
-            running
-                .intake
-                .approvals
-                .decide(nonce, choice, &decider(user))
+            let approvals = &running.intake.approvals;
+            approvals.decide(nonce, choice, &decider(user), |chat| {
+                running.shows_contents(chat)
+            })
         })
     }
 

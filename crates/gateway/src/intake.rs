@@ -21,6 +21,7 @@ use tenterhook_channel::pairing::{PairingError, Pairings};
 use tenterhook_channel::rate::{RateLimit, sender_key};
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings};
 use tenterhook_channel::store::{DocumentKind, InboxState, Recorded, Store};
+use tenterhook_channel::token::Tokens;
 use tenterhook_conversation::approvals::{Answerer, OpenQuestions};
 use tenterhook_conversation::gateway_events::GatewayEvents;
 
@@ -39,6 +40,7 @@ pub(crate) struct GatewayIntake {
     pub(crate) store: Store,
     pub(crate) pairings: Pairings,
     pub(crate) approvals: OpenQuestions,
+    pub(crate) tokens: Tokens,
     pub(crate) router: Router,
     pub(crate) events: GatewayEvents,
     pub(crate) channels: ChannelTable,
@@ -203,6 +205,12 @@ impl GatewayIntake {
             &message.sender,
             message.is_direct,
         );
+        if role == SenderRole::Owner && !self.tokens.is_set_up() {
+            // From now on, this owner can be asked. If that cannot be stored, neither can the message.
+            if let Err(error) = self.tokens.note_owner().await {
+                return failed(error.to_string());
+            }
+        }
         let record = match self.store.accept(message, role, key).await {
             Ok(Recorded::Fresh(record)) => record,
             Ok(Recorded::Duplicate) => return Accepted::Duplicate,

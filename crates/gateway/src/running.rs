@@ -19,13 +19,14 @@ use tokio_util::task::TaskTracker;
 use crate::assembly::Assembled;
 use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
+use crate::grants::Grants;
 use crate::intake::GatewayIntake;
 use crate::outbox::{Outbox, SendFailure};
 use crate::reload_result::{LastReload, ReloadSource};
 use crate::router::Router;
 use crate::supervisor::{ChannelState, ChannelStatus, Supervised};
 use tenterhook_channel::channel::{Channel, Intake};
-use tenterhook_channel::chat::ChannelId;
+use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::current_role::CurrentRoleError;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -34,7 +35,7 @@ use tenterhook_channel::rate::Lockout;
 use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxRecord, InboxState, Store};
-use tenterhook_channel::token::{AccessScope, Tokens};
+use tenterhook_channel::token::{AccessScope, DEFAULT_USER, Tokens, check_user};
 use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
@@ -89,13 +90,17 @@ impl LinkedPage {
         }
     }
 
-    /// Returns what a browser that opened the link may do.
-    fn scopes(self) -> &'static [AccessScope] {
+    /// Returns what a browser that opened the link may do for a user. It is empty if the page is not for the user.
+    fn scopes(self, user: &str) -> Vec<AccessScope> {
+        let mut scopes = AccessScope::all_of(user);
         match self {
-            Self::Chats => &AccessScope::ALL,
-            Self::Inspector => &[AccessScope::Inspect],
-            Self::DecidingInspector => &[AccessScope::Inspect, AccessScope::Admin],
+            Self::Chats => {}
+            Self::Inspector => scopes.retain(|scope| *scope == AccessScope::Inspect),
+            Self::DecidingInspector => {
+                scopes.retain(|scope| [AccessScope::Inspect, AccessScope::Admin].contains(scope));
+            }
         }
+        scopes
     }
 }
 
@@ -133,6 +138,7 @@ pub(crate) struct Running {
     /// Held while the channels begin, and while they change.
     pub(crate) changing: tokio::sync::Mutex<()>,
     pub(crate) last_reload: Mutex<Option<LastReload>>,
+    pub(crate) grants: Grants,
 }
 
 impl Running {
@@ -186,6 +192,12 @@ impl Running {
         status
     }
 
+    /// Returns whether the inspector shows the owner what is said in a chat, and lets the owner answer its questions.
+    pub(crate) fn shows_contents(&self, chat: &ChatRef) -> bool {
+        let settings = self.settings.current();
+        settings.inspect.shows_all_chats || settings.is_owners_chat(&chat.channel, &chat.chat)
+    }
+
     /// Returns whether the server speaks TLS.
     pub(crate) fn has_tls(&self) -> bool {
         self.serves_channels && self.settings.current().tls.is_some()
@@ -199,9 +211,16 @@ impl Running {
         let address = self.address.ok_or(
             "the gateway has no server: no channel needs one, and its settings have no `inspect`",
         )?;
+        let scopes = page.scopes(user);
+        if scopes.is_empty() {
+            return Err(format!(
+                "the inspector is for the user `{DEFAULT_USER}` alone, and not for `{user}`"
+            ));
+        }
+        check_user(user).map_err(|error| error.to_string())?;
         let code = self
             .logins
-            .code(user, page.scopes().to_vec())
+            .code(user, scopes)
             .map_err(|error| error.to_string())?;
         let host = if address.ip().is_unspecified() {
             format!("127.0.0.1:{}", address.port())
@@ -410,8 +429,18 @@ mod tests {
 
     #[test]
     fn a_link_to_the_inspector_decides_nothing_and_reads_no_chats() {
-        assert_eq!(LinkedPage::Inspector.scopes(), [AccessScope::Inspect]);
-        let deciding = LinkedPage::DecidingInspector.scopes();
+        let scopes = |page: LinkedPage| page.scopes(DEFAULT_USER);
+        assert_eq!(scopes(LinkedPage::Inspector), [AccessScope::Inspect]);
+        let deciding = scopes(LinkedPage::DecidingInspector);
         assert_eq!(deciding, [AccessScope::Inspect, AccessScope::Admin]);
+    }
+
+    #[test]
+    fn a_link_for_another_user_gives_no_rights_of_the_owner() {
+        let own = [AccessScope::Chat, AccessScope::Approve];
+        assert_eq!(LinkedPage::Chats.scopes("ada"), own);
+        assert_eq!(LinkedPage::Inspector.scopes("ada"), []);
+        assert_eq!(LinkedPage::DecidingInspector.scopes("ada"), []);
+        assert_eq!(LinkedPage::Chats.scopes(DEFAULT_USER), AccessScope::ALL);
     }
 }

@@ -1,7 +1,12 @@
 //! Decides which session a message belongs to.
 
-use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
+use tenterhook_channel::chat::{ChannelId, ChatRef, Sender, SessionKey};
 use tenterhook_channel::settings::{ChannelSettings, SessionMode, Settings};
+
+/// The key of the session that all chats share.
+const PROFILE: &str = "profile";
+/// How keys of persons who share one session across channels begin.
+const LINK: &str = "link";
 
 /// Returns the key of the session that a message belongs to.
 ///
@@ -17,7 +22,7 @@ pub(crate) fn session_key(
         let is_linked = |(id, linked): &(_, String)| *id == chat.channel && *linked == sender.id;
         let mut links = settings.links.iter();
         if let Some(link) = links.find(|link| link.senders.iter().any(is_linked)) {
-            return SessionKey(format!("link/{}", link.name));
+            return SessionKey(format!("{LINK}/{}", link.name));
         }
     }
     let thread = chat
@@ -25,10 +30,32 @@ pub(crate) fn session_key(
         .as_deref()
         .filter(|_| !channel.has_shared_threads);
     match channel.sessions.unwrap_or(settings.sessions) {
-        SessionMode::Profile => SessionKey("profile".to_owned()),
+        SessionMode::Profile => SessionKey(PROFILE.to_owned()),
         SessionMode::Chat => key("chat", chat, thread, None),
         SessionMode::Sender => key("sender", chat, thread, Some(&sender.id)),
     }
+}
+
+/// Returns whether a session is the owner's own. A session that all chats share, or that an owner shares with others by
+/// `links`, is one: the settings say so.
+pub fn is_owners_session(settings: &Settings, key: &SessionKey) -> bool {
+    let Some((kind, rest)) = key.0.split_once('/') else {
+        return key.0 == PROFILE;
+    };
+    if kind == LINK {
+        let mut links = settings.links.iter().filter(|link| link.name == rest);
+        return links.any(|link| {
+            let mut senders = link.senders.iter();
+            // In channels of this server, the id of a chat begins with its user.
+            senders.any(|(channel, sender)| {
+                settings.is_owners_chat(channel, sender)
+                    || settings.is_owners_chat(channel, &format!("{sender}/"))
+            })
+        });
+    }
+    let parts: Option<(ChannelId, String, Option<String>, Option<String>)> =
+        serde_json::from_str(rest).ok();
+    parts.is_some_and(|(channel, chat, _, _)| settings.is_owners_chat(&channel, &chat))
 }
 
 /// Joins the parts as JSON, so that different parts never give the same key.
@@ -41,7 +68,7 @@ fn key(kind: &str, chat: &ChatRef, thread: Option<&str>, sender: Option<&str>) -
 mod tests {
     use super::*;
     use tenterhook_channel::chat::ChannelId;
-    use tenterhook_channel::settings::{AccessRules, ChannelKind, Link, Show};
+    use tenterhook_channel::settings::{AccessRules, ChannelKind, CommandSettings, Link, Show};
 
     fn channel(
         id: &str,
@@ -151,5 +178,44 @@ mod tests {
         assert_eq!(key("tg", "42", true), key("web", "ann", true));
         assert_ne!(key("tg", "42", false), key("web", "ann", true));
         assert_ne!(key("tg", "43", true), key("web", "ann", true));
+    }
+
+    #[test]
+    fn only_sessions_in_which_the_owner_writes_are_the_owners() {
+        let mut owners = channel("tg", None, false);
+        owners.kind = ChannelKind::Command(CommandSettings {
+            argv: vec!["x".to_owned()],
+        });
+        owners.access.owners = vec!["1001".to_owned()];
+        let settings = Settings {
+            channels: vec![channel("web", None, false), owners],
+            links: vec![
+                Link {
+                    name: "me".to_owned(),
+                    senders: vec![(ChannelId::new("web").unwrap(), "owner".to_owned())],
+                },
+                Link {
+                    name: "ada".to_owned(),
+                    senders: vec![(ChannelId::new("web").unwrap(), "ada".to_owned())],
+                },
+            ],
+            ..Settings::default()
+        };
+        for (key, expected) in [
+            (r#"chat/["web","owner/work",null,null]"#, true),
+            (r#"sender/["web","owner/work",null,"owner"]"#, true),
+            (r#"chat/["web","ada/owner",null,null]"#, false),
+            (r#"chat/["web","owner",null,null]"#, false),
+            (r#"chat/["tg","1001",null,null]"#, true),
+            (r#"chat/["tg","42",null,null]"#, false),
+            (r#"chat/["other","owner/work",null,null]"#, false),
+            ("link/me", true),
+            ("link/ada", false),
+            ("profile", true),
+            ("chat/what", false),
+        ] {
+            let key = SessionKey(key.to_owned());
+            assert_eq!(is_owners_session(&settings, &key), expected, "{key:?}");
+        }
     }
 }

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict, LeftOutHook, RawExchange};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use crate::shown_sessions::ShownSessions;
+
 use self::kept::{DetailLimits, KeptDetails, LeftOutDetails, StepDetails};
 
 mod kept;
@@ -41,6 +43,7 @@ pub struct HookDetails {
     room: Arc<Semaphore>,
     /// The number of hook runs that have no details, because too many waited.
     lost: Arc<AtomicU64>,
+    sessions: ShownSessions,
 }
 
 enum DetailMessage {
@@ -80,8 +83,20 @@ impl HookDetails {
             queue,
             room: Arc::new(Semaphore::new(MAX_WAITING_KIB)),
             lost: Arc::default(),
+            sessions: ShownSessions::default(),
         };
         (details, messages)
+    }
+
+    /// Keeps nothing of the events of other sessions.
+    #[must_use]
+    pub fn showing(self, sessions: ShownSessions) -> Self {
+        Self { sessions, ..self }
+    }
+
+    fn shows(&self, event: &EventRef) -> bool {
+        let session = &event.envelope().origin.session_id;
+        self.sessions.shows(Some(session), event.info().name)
     }
 
     /// Returns what is known about a dispatch, or `None` if it is not kept. It includes every hook run that ended
@@ -123,6 +138,9 @@ fn size(run: &HookRun<'_>) -> usize {
 
 impl HookObserver for HookDetails {
     fn hook_ended(&self, run: &HookRun<'_>, took: Duration, verdict: HookVerdict<'_>) {
+        if !self.shows(run.event) {
+            return;
+        }
         let now = Instant::now();
         let (verdict, reason) = match verdict {
             HookVerdict::Answered { effect, reason } => (effect, reason),
@@ -144,6 +162,9 @@ impl HookObserver for HookDetails {
     }
 
     fn event_ended(&self, event: &EventRef, left_out: &[LeftOutHook<'_>]) {
+        if !self.shows(event) {
+            return;
+        }
         self.send(EVENT_SIZE, |room| {
             let left_out = LeftOutDetails::of(left_out);
             DetailMessage::Ended(event.clone(), left_out, room)

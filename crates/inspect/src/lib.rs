@@ -42,6 +42,7 @@ mod page;
 mod record_log;
 mod route_error;
 mod routes;
+mod shown_sessions;
 
 pub use self::export::{export_html, export_jsonl};
 pub use self::hook_details::HookDetails;
@@ -52,3 +53,4 @@ pub use self::journal_files::{JournalFileError, read_journals};
 pub use self::live_journal::LiveJournal;
 pub use self::record_log::{LogCounts, LogLimits, RecordGap, RecordLog, RecordSlice};
 pub use self::routes::InspectRoutes;
+pub use self::shown_sessions::ShownSessions;

@@ -9,6 +9,7 @@ use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
 
 use crate::record_log::{LogLimits, RecordLog};
+use crate::shown_sessions::ShownSessions;
 
 /// How many positions a log has for each second since 1970. A log that is started later therefore has higher positions,
 /// so a page notices that the program was restarted. JavaScript can represent these numbers exactly.
@@ -19,6 +20,7 @@ const POSITIONS_PER_SECOND: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct LiveJournal {
     log: Arc<RecordLog>,
+    sessions: ShownSessions,
 }
 
 impl LiveJournal {
@@ -31,7 +33,21 @@ impl LiveJournal {
 
     /// Creates a journal that adds its records to a log.
     pub fn with_log(log: RecordLog) -> Self {
-        Self { log: Arc::new(log) }
+        Self {
+            log: Arc::new(log),
+            sessions: ShownSessions::default(),
+        }
+    }
+
+    /// Leaves out what the events of other sessions contain.
+    #[must_use]
+    pub fn showing(self, sessions: ShownSessions) -> Self {
+        Self { sessions, ..self }
+    }
+
+    fn append(&self, records: Vec<JournalRecord>) {
+        let records = self.sessions.without_contents(records);
+        self.log.append(records.iter().filter_map(line));
     }
 
     /// Returns the records.
@@ -53,15 +69,15 @@ fn line(record: &JournalRecord) -> Option<Bytes> {
 
 impl JournalSink for LiveJournal {
     fn record(&self, records: Vec<JournalRecord>) -> BoxFuture<'_, ()> {
-        self.log.append(records.iter().filter_map(line));
+        self.append(records);
         Box::pin(ready(()))
     }
 
     fn record_dropped(&self, record: JournalRecord) {
-        self.log.append(line(&record));
+        self.append(vec![record]);
     }
 
     fn record_at_once(&self, record: JournalRecord) {
-        self.log.append(line(&record));
+        self.append(vec![record]);
     }
 }

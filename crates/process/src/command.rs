@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::{env, fmt, path};
 
 use crate::launch::Launch;
@@ -66,6 +66,15 @@ pub struct Command {
     inner: Arc<Inner>,
 }
 
+/// The variables that no command inherits.
+static HIDDEN: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Hides variables of this program from all commands that are created from now on, for example because they contain
+/// secrets. A variable that is set with [`Command::env`] is set nevertheless. Only the first call counts.
+pub fn hide_variables(names: impl IntoIterator<Item = String>) {
+    HIDDEN.get_or_init(|| names.into_iter().map(OsString::from).collect());
+}
+
 #[derive(Clone)]
 struct Inner {
     program: Program,
@@ -83,7 +92,7 @@ impl Command {
             program,
             dir: None,
             env: Vec::new(),
-            removed: Vec::new(),
+            removed: HIDDEN.get().cloned().unwrap_or_default(),
             slots: None,
             launch: Err(ResolveError::Empty),
         };

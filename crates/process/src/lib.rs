@@ -62,7 +62,7 @@ pub use tenterhook_excerpt as cut;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;
-pub use crate::command::{Command, Program};
+pub use crate::command::{Command, Program, hide_variables};
 #[cfg(unix)]
 pub use crate::companion::{Companion, CompanionPipes};
 pub use crate::finished::{End, Finished};

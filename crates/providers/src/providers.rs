@@ -285,6 +285,19 @@ impl Providers {
         named.map_or_else(|| Service::named(provider), |named| Some(named.service))
     }
 
+    /// Returns the environment variables that can hold a key of a provider.
+    pub fn key_variables(&self) -> Vec<String> {
+        let usual = Service::ALL.into_iter().filter_map(Service::key_variable);
+        let mut variables: Vec<String> = usual.map(str::to_owned).collect();
+        variables.extend(self.services.values().filter_map(|named| match &named.key {
+            KeySource::Variable(variable) => Some(variable.clone()),
+            KeySource::Usual | KeySource::File(_) => None,
+        }));
+        variables.sort();
+        variables.dedup();
+        variables
+    }
+
     /// Returns the keys of all providers that have one.
     ///
     /// # Errors

@@ -35,6 +35,15 @@ pub fn require_user(action: &str) -> Result<(), CliError> {
     check_ancestors(action)
 }
 
+/// Does the same as [`require_user`], and returns the passphrase, if there is one, for a program that checks it too.
+pub fn proof_of_user(action: &str) -> Result<Option<String>, CliError> {
+    #[cfg(unix)]
+    if let Some(passphrase) = Passphrase::find()? {
+        return passphrase.ask(action).map(Some);
+    }
+    check_ancestors(action).map(|()| None)
+}
+
 /// Returns whether the user may be asked what to do. Before the answer has an effect, [`require_user`] decides.
 pub fn may_ask_user() -> bool {
     #[cfg(unix)]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenterhook_engine::{Engine, HookObserver, JournalSink};
-use tenterhook_inspect::{HookDetails, HookList, InspectedSource, Inspector, LiveJournal};
+use tenterhook_inspect::{
+    HookDetails, HookList, InspectedSource, Inspector, LiveJournal, ShownSessions,
+};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -15,24 +17,31 @@ pub struct LiveInspector {
     journal: Arc<LiveJournal>,
     details: Option<Arc<HookDetails>>,
     hooks: Arc<HookList>,
+    sessions: ShownSessions,
 }
 
 impl LiveInspector {
-    /// Begins to collect records, and payloads if `has_payloads` says so.
+    /// Begins to collect records of these sessions, and payloads if `has_payloads` says so.
     ///
     /// # Errors
     ///
     /// Fails if the system starts no more threads.
-    pub fn start(has_payloads: bool) -> Result<Self, CliError> {
+    pub fn start(has_payloads: bool, sessions: ShownSessions) -> Result<Self, CliError> {
         let details = has_payloads.then(HookDetails::start).transpose();
         let details = details.map_err(|error| {
             CliError::new(Exit::Failed, "cannot start the inspector").cause(&error)
         })?;
         Ok(Self {
-            journal: Arc::default(),
-            details: details.map(Arc::new),
+            journal: Arc::new(LiveJournal::new().showing(sessions.clone())),
+            details: details.map(|details| Arc::new(details.showing(sessions.clone()))),
             hooks: Arc::default(),
+            sessions,
         })
+    }
+
+    /// Returns the sessions whose contents are shown.
+    pub fn sessions(&self) -> &ShownSessions {
+        &self.sessions
     }
 
     /// Returns the journal of the engine.

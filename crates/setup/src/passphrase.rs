@@ -148,6 +148,14 @@ impl Passphrase {
         if IS_ENTERED.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.ask(action).map(drop)
+    }
+
+    /// Asks the user for the passphrase, and returns it.
+    ///
+    /// # Errors
+    /// Fails like [`Passphrase::require`].
+    pub fn ask(&self, action: &str) -> Result<String, CliError> {
         let question = format!("Passphrase to {action}: ");
         let text = enter(&question, "nothing was done")?;
         let wrong_tries = self.check(&text, seconds_now())?;
@@ -158,7 +166,25 @@ impl Passphrase {
                 "{wrong_tries} {tries} with a wrong passphrase since you last entered it"
             ));
         }
-        Ok(())
+        Ok(text)
+    }
+
+    /// Returns a check of the passphrase that is set now. A program of an agent can replace the file, so one that is set
+    /// later does not count.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn check_of_now(
+        self,
+    ) -> Result<impl Fn(&str) -> Result<(), CliError> + Send + Sync + 'static, CliError> {
+        let hash = self.read()?.hash;
+        Ok(move |text: &str| {
+            if self.read()?.hash != hash {
+                let message = "the passphrase was changed after this program had started";
+                return Err(CliError::new(Exit::Usage, message).hint("restart the program"));
+            }
+            self.check(text, seconds_now()).map(drop)
+        })
     }
 
     /// Checks a passphrase, and returns the number of wrong tries before it. `now` is in seconds since 1970.

@@ -13,7 +13,8 @@ use tenterhook_channel::chat::{ChannelId, ChatRef};
 /// The maximum length of a client's id of a chat.
 const MAX_ID: usize = 64;
 
-/// A client's id of a chat: 1 to 64 letters, digits, `.`, `_` and `-`.
+/// A client's id of a chat: 1 to 64 letters, digits, `.`, `_` and `-`, but neither `.` nor `..`: in the path of a request,
+/// clients and proxies take these for folders, so the request would be about something else.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClientChatId(String);
@@ -21,7 +22,7 @@ pub struct ClientChatId(String);
 /// The error of an invalid [`ClientChatId`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{found}` cannot be the id of a chat; expected 1 to {MAX_ID} letters, digits, `.`, `_` and `-`"
+    "`{found}` cannot be the id of a chat; expected 1 to {MAX_ID} letters, digits, `.`, `_` and `-`, and not `.` or `..`"
 )]
 pub struct InvalidClientChatId {
     /// The beginning of the id that is not one.
@@ -37,7 +38,8 @@ impl ClientChatId {
     pub fn new(id: impl Into<String>) -> Result<Self, InvalidClientChatId> {
         let id = id.into();
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_allowed) {
+        let is_folder = id == "." || id == "..";
+        if (1..=MAX_ID).contains(&id.len()) && id.bytes().all(is_allowed) && !is_folder {
             Ok(Self(id))
         } else {
             let found = id.chars().take(MAX_ID).collect();
@@ -121,5 +123,23 @@ mod tests {
             assert!(ClientChatId::new(id).is_err(), "{id:?}");
         }
         assert!(ClientChatId::new("x".repeat(64)).is_ok());
+    }
+
+    #[test]
+    fn a_chat_called_like_a_folder_is_refused() {
+        for id in [".", ".."] {
+            let error = ClientChatId::new(id).unwrap_err().to_string();
+            assert!(error.contains("not `.` or `..`"), "{error}");
+        }
+        for id in ["...", ".a", "a.."] {
+            assert!(ClientChatId::new(id).is_ok(), "{id}");
+        }
+        let web = ChannelId::new("web").unwrap();
+        let stored = ChatRef {
+            channel: web.clone(),
+            chat: "ada/..".to_owned(),
+            thread: None,
+        };
+        assert_eq!(ClientChatId::of(&stored, &web, "ada"), None);
     }
 }

@@ -32,8 +32,10 @@ const MAX_ANSWERS: usize = 16;
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the goodbye may take.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Checks an access token. It is called once. What it holds is dropped when the client has logged in or failed to.
-pub type CheckToken = Box<dyn FnOnce(String) -> BoxFuture<'static, Option<LoggedIn>> + Send>;
+/// Checks an access token. It is called once. What it holds is dropped when the client has logged in or failed to. The error
+/// describes for the client why it cannot log in.
+pub type CheckToken =
+    Box<dyn FnOnce(String) -> BoxFuture<'static, Result<LoggedIn, ClientRefusal>> + Send>;
 
 /// A client with a token.
 pub struct LoggedIn {
@@ -41,6 +43,8 @@ pub struct LoggedIn {
     pub client: ClientIdentity,
     /// Ends when the token does not count any more. The connection then ends, too.
     pub token_ended: BoxFuture<'static, ()>,
+    /// Held as long as the connection lasts, for example because it is counted.
+    pub place: Option<Box<dyn Send + Sync>>,
 }
 
 impl fmt::Debug for LoggedIn {
@@ -55,6 +59,7 @@ impl From<ClientIdentity> for LoggedIn {
         Self {
             client,
             token_ended: Box::pin(pending()),
+            place: None,
         }
     }
 }
@@ -147,10 +152,5 @@ async fn log_in(
     };
     let token =
         token.ok_or_else(|| unauthorized("the first frame must be `hello` with `token`"))?;
-    match check(token).await {
-        Some(known) => Ok((known, Some(hello))),
-        None => Err(unauthorized(
-            "the token is not valid; create one with `tenterhook gateway token create`",
-        )),
-    }
+    Ok((check(token).await?, Some(hello)))
 }

@@ -120,6 +120,15 @@ impl Hub {
         self.watched(chat, WatchedChat::is_watched)
     }
 
+    /// Returns at most `max` of the chats that are watched and that `is_wanted` selects.
+    pub fn watched_chats(&self, max: usize, is_wanted: impl Fn(&ChatRef) -> bool) -> Vec<ChatRef> {
+        let chats = self.0.chats.lock();
+        let watched = chats.entries.iter();
+        let watched = watched.filter(|(_, watched)| !watched.followers.is_empty());
+        let wanted = watched.map(|(chat, _)| chat).filter(|chat| is_wanted(chat));
+        wanted.take(max).cloned().collect()
+    }
+
     /// Returns whether a question of a chat can still be answered.
     pub fn asks(&self, chat: &ChatRef, nonce: &str) -> bool {
         self.watched(chat, |watched| watched.activity.asks(nonce))

@@ -39,27 +39,16 @@ pub(super) fn question(frame: &Frame) -> Option<Question> {
     let (nonce, text, rows) = match frame {
         Frame::Approve {
             nonce,
-            call_id,
-            tool,
-            args,
-            reason,
+            card,
             choices,
             ..
         } => {
-            let args = serde_json::to_string_pretty(args).ok()?;
-            let reason = reason
-                .as_deref()
-                .unwrap_or("The agent asks for permission.");
             let rows = CHOICES
                 .iter()
                 .filter(|(_, choice, _)| choices.contains(choice))
                 .map(|(code, _, label)| ((*code).to_owned(), (*label).to_owned()))
                 .collect();
-            (
-                nonce,
-                format!("🔐 {tool} · {call_id}\n{args}\n\n{reason}"),
-                rows,
-            )
+            (nonce, format!("🔐 {}", card.text), rows)
         }
         Frame::Question {
             nonce, question, ..

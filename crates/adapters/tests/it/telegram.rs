@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tenterhook_adapters::telegram::TelegramChannel;
+use tenterhook_channel::approval_card::ApprovalCard;
 use tenterhook_channel::channel::{
     Accepted, Channel, ChannelError, DeliveryError, MediaSink, Outgoing, Receipt,
 };
@@ -567,6 +568,11 @@ async fn a_refused_sender_gets_the_notice_and_silence_is_silence() {
     assert_eq!(intake.offset("7"), Some(3));
 }
 
+fn card(command: &str) -> ApprovalCard {
+    let args = json!({"cmd": command}).as_object().unwrap().clone();
+    ApprovalCard::new(("shell", &args), ("Ada (42)", &chat()), "it deletes")
+}
+
 #[tokio::test]
 async fn a_question_has_buttons_until_it_is_answered() {
     let (fake, channel) = connected().await;
@@ -576,15 +582,19 @@ async fn a_question_has_buttons_until_it_is_answered() {
         nonce: nonce.clone(),
         call_id: "call_1".to_owned(),
         tool: "shell".to_owned(),
-        args: Box::new(json!({"cmd": "rm <x>"}).as_object().unwrap().clone()),
-        reason: Some("it deletes".to_owned()),
+        args: Box::default(),
+        card: Box::new(card("rm <x>\n\u{202e}y")),
         choices: vec![ApprovalChoice::Allow, ApprovalChoice::Deny],
         expires: 0,
     };
     send(&channel, question).await.unwrap();
     let asked = &fake.calls("sendMessage")[0];
     let text = asked["text"].as_str().unwrap();
-    assert!(text.contains("rm <x>") && text.contains("shell · call_1"));
+    assert!(text.starts_with("🔐 rm <x>\\n\\u{202e}y\n"), "{text}");
+    assert!(
+        text.ends_with("Asked by: Ada (42)\nChat: tg:42\nWhy: it deletes"),
+        "{text}"
+    );
     let keyboard = asked["reply_markup"]["inline_keyboard"].as_array().unwrap();
     let data: Vec<_> = keyboard
         .iter()
@@ -628,13 +638,8 @@ async fn a_call_is_shown_as_a_whole_or_not_asked_about() {
         nonce: "0f".to_owned(),
         call_id: "call_1".to_owned(),
         tool: "shell".to_owned(),
-        args: Box::new(
-            json!({"cmd": "x".repeat(length)})
-                .as_object()
-                .unwrap()
-                .clone(),
-        ),
-        reason: None,
+        args: Box::default(),
+        card: Box::new(card(&"x".repeat(length))),
         choices: vec![ApprovalChoice::Allow, ApprovalChoice::Deny],
         expires: 0,
     };

@@ -17,6 +17,7 @@ pub(crate) const FILE_KEYS: &[&str] = &[
     "on_restart",
     "approvals_to",
     "inspect",
+    "keep_env",
     "links",
     "stt",
     "tts",
@@ -30,7 +31,7 @@ pub(crate) const TLS_KEYS: &[&str] = &["cert", "key"];
 pub(crate) const TURN_KEYS: &[&str] = &["max", "timeout", "drain"];
 
 /// The keys of `inspect`.
-pub(crate) const INSPECT_KEYS: &[&str] = &["payloads", "listen"];
+pub(crate) const INSPECT_KEYS: &[&str] = &["payloads", "chats", "listen"];
 
 /// The keys of every channel.
 const CHANNEL_KEYS: &[&str] = &[

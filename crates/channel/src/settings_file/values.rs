@@ -113,6 +113,17 @@ pub(crate) fn check_host(host: &str) -> Result<(), String> {
     Err("`HOST` or `HOST:PORT` in lower case, without a scheme and a path".to_owned())
 }
 
+/// Returns what is allowed as the name of an environment variable, if `name` is not.
+pub(crate) fn check_variable(name: &str) -> Result<(), String> {
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_name && !name.is_empty() {
+        return Ok(());
+    }
+    Err("the name of an environment variable, such as `OPENAI_API_KEY`".to_owned())
+}
+
 /// Returns what is allowed as an origin, if `origin` is not.
 pub(crate) fn check_origin(origin: &str) -> Result<(), String> {
     let parsed = Url::parse(origin).ok();

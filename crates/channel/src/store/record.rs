@@ -185,6 +185,8 @@ pub enum DocumentKind {
     Offset,
     /// What happens to messages of a session key while the agent works.
     Busy,
+    /// That the gateway was set up.
+    Setup,
 }
 
 impl DocumentKind {
@@ -195,6 +197,7 @@ impl DocumentKind {
             Self::Token => "token",
             Self::Offset => "offset",
             Self::Busy => "busy",
+            Self::Setup => "setup",
         }
     }
 }

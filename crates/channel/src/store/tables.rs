@@ -1,5 +1,7 @@
 //! The tables of the file, and how values are encoded in them.
 
+use std::io::ErrorKind;
+
 use redb::{ReadableTable as _, Table, TableDefinition, WriteTransaction};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -194,11 +196,29 @@ pub(super) fn unusable(error: &redb::Error) -> StoreError {
     if matches!(error, redb::Error::DatabaseAlreadyOpen) {
         return StoreError::Locked;
     }
+    let next = if is_damaged(error) {
+        "the file is damaged; stop the gateway and restore the file from a backup, or move it away to begin with an \
+         empty store"
+    } else {
+        "check the free space of its disk and its permissions"
+    };
     StoreError::Io {
-        cause: format!(
-            "cannot use the store `gateway.redb`: {error}; check the free space of its disk and its permissions"
-        ),
+        cause: format!("cannot use the store `gateway.redb`: {error}; {next}"),
     }
+}
+
+/// Returns whether what the file contains is wrong, for example because a copy of it was cut.
+fn is_damaged(error: &redb::Error) -> bool {
+    if let redb::Error::Io(error) = error {
+        return matches!(
+            error.kind(),
+            ErrorKind::UnexpectedEof | ErrorKind::InvalidData
+        );
+    }
+    matches!(
+        error,
+        redb::Error::Corrupted(_) | redb::Error::RepairAborted
+    )
 }
 
 /// Returns the key of a chat in tables.

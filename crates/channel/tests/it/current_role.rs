@@ -146,8 +146,8 @@ async fn the_tokens_in_force_decide_about_a_user_of_earlier() {
     for (name, scopes) in [("member", &scopes[..1]), ("owner", &scopes[..])] {
         tokens.create(name, "ann", scopes, None).await.unwrap();
     }
-    let inspect = [AccessScope::Inspect];
-    tokens.create("page", "ann", &inspect, None).await.unwrap();
+    let approve = [AccessScope::Approve];
+    tokens.create("page", "ann", &approve, None).await.unwrap();
     assert_eq!(roles.of(&earlier).await, Err(NOT_ADMITTED), "no tokens");
     let roles = roles.with_tokens(tokens.clone());
     assert_eq!(roles.of(&earlier).await, Ok(Owner));

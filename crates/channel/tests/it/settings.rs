@@ -62,7 +62,8 @@ sessions: sender
 busy: collect
 on_restart: quiet
 approvals_to: tg:1001
-inspect: { payloads: false }
+inspect: { payloads: false, chats: all }
+keep_env: [OPENAI_API_KEY]
 links: { me: [tg:1001, web:laptop] }
 channels:
   page: { kind: web }
@@ -183,8 +184,10 @@ channels:
         }),
         inspect: InspectSettings {
             has_payloads: false,
+            shows_all_chats: true,
             listen: None,
         },
+        keep_env: vec!["OPENAI_API_KEY".to_owned()],
         links: vec![Link {
             name: "me".to_owned(),
             senders: vec![

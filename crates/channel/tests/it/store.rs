@@ -562,3 +562,21 @@ async fn child_writes_until_it_is_killed() {
     });
     join_all(workers).await;
 }
+
+#[tokio::test]
+async fn a_database_that_was_cut_is_called_damaged_and_the_disk_is_not_blamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    accept(&store, "1").await.unwrap();
+    drop(store);
+    let path = folder.path().join("gateway.redb");
+    let whole = std::fs::read(&path).unwrap();
+    for kept in [1, 100, 4096, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..kept]).unwrap();
+        let Err(StoreError::Io { cause }) = Store::open(folder.path()).map(drop) else {
+            panic!("a store of {kept} of {} bytes was opened", whole.len());
+        };
+        assert!(cause.contains("the file is damaged"), "{kept}: {cause}");
+        assert!(!cause.contains("free space"), "{kept}: {cause}");
+    }
+}

@@ -185,3 +185,34 @@ fn who_may_approve_is_an_owner() {
         assert_eq!(scopes, allowed, "{scope}");
     }
 }
+
+#[tokio::test]
+async fn a_user_other_than_the_owner_gets_no_right_beyond_their_own_chats() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_store, tokens) = open(&folder).await;
+    for scope in [AccessScope::Inspect, AccessScope::Admin] {
+        let scopes = [AccessScope::Chat, scope];
+        let refused = tokens.create("ada's phone", "ada", &scopes, None).await;
+        let user = "ada".to_owned();
+        assert_eq!(refused.unwrap_err(), TokenError::OwnerOnly { scope, user });
+        assert!(
+            tokens
+                .create("mine", DEFAULT_USER, &scopes, None)
+                .await
+                .is_ok()
+        );
+    }
+    assert_eq!(
+        AccessScope::all_of("ada"),
+        [AccessScope::Chat, AccessScope::Approve]
+    );
+    // A token that was stored with more scopes, for example by hand.
+    let stored = Token {
+        user: "ada".to_owned(),
+        scopes: vec![AccessScope::Admin],
+        ..tokens.list()[0].clone()
+    };
+    assert!(stored.allows(AccessScope::Approve));
+    assert!(!stored.allows(AccessScope::Inspect));
+    assert!(!stored.allows(AccessScope::Admin));
+}

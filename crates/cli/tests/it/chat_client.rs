@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,37 +23,80 @@ impl ChatClient {
 
     /// Does the same with the text of the settings.
     pub(crate) fn start_with(test: Test, settings: &str) -> (Running, Self) {
-        let mut running = test.file("../config/gateway.yaml", settings).start();
-        let line = running.stdout().lines().next().unwrap().unwrap();
-        let address = line.strip_prefix("Listening on http://").unwrap();
-        let client = Self::with_scopes(&running, address, &["chat", "approve"]);
+        let (running, address) = listening(test.file("../config/gateway.yaml", settings));
+        let args = [
+            "gateway", "token", "create", "owner", "--scope", "chat", "--scope", "approve",
+        ];
+        let created = running.beside(args);
+        let client = Self {
+            address,
+            token: String::from_utf8(created.stdout).unwrap().trim().to_owned(),
+        };
         (running, client)
     }
 
-    fn with_scopes(running: &Running, address: &str, scopes: &[&str]) -> Self {
-        let name = scopes.join("-");
-        let mut args = vec![&*name];
-        args.extend(scopes.iter().flat_map(|scope| ["--scope", scope]));
-        Self::with_token(running, address, &args)
-    }
-
-    fn with_token(running: &Running, address: &str, args: &[&str]) -> Self {
-        let created = running.beside([&["gateway", "token", "create"], args].concat());
-        Self {
-            address: address.to_owned(),
-            token: String::from_utf8(created.stdout).unwrap().trim().to_owned(),
-        }
+    /// Starts the gateway again, with the same folders. Returns it with a client that has the same token.
+    pub(crate) fn start_again(self, test: Test) -> (Running, Self) {
+        let (running, address) = listening(test);
+        (running, Self { address, ..self })
     }
 
     /// Returns a client that may only write.
     pub(crate) fn member(&self, running: &Running) -> Self {
-        Self::with_scopes(running, &self.address, &["chat"])
+        self.confirmed(running, &["chat", "--scope", "chat"])
     }
 
     /// Returns a client of another user, who may only write. The token has the name of the user.
     pub(crate) fn of_user(&self, running: &Running, user: &str) -> Self {
-        let args = [user, "--user", user, "--scope", "chat"];
-        Self::with_token(running, &self.address, &args)
+        self.confirmed(running, &[user, "--user", user, "--scope", "chat"])
+    }
+
+    /// Returns a client with another token, which this one confirms as the owner.
+    fn confirmed(&self, running: &Running, args: &[&str]) -> Self {
+        let (token, stderr) = self.create_token(running, args, |number, _| number.to_owned());
+        assert!(token.starts_with("thg_"), "{stderr}");
+        Self {
+            address: self.address.clone(),
+            token,
+        }
+    }
+
+    /// Creates a token on the command line, and answers the question about its number with one of the options. Returns
+    /// what the command prints.
+    pub(crate) fn create_token(
+        &self,
+        running: &Running,
+        args: &[&str],
+        choose: impl FnOnce(&str, &Value) -> String,
+    ) -> (String, String) {
+        let request = "GET /v1/chats/confirm/events";
+        let mut events = BufReader::new(self.open(request, "accept: text/event-stream", ""));
+        // After the head of the answer, the chat is watched.
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            events.read_line(&mut line).unwrap();
+        }
+        let mut command = running.command_beside([&["gateway", "token", "create"], args].concat());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut shown = String::new();
+        stderr.read_line(&mut shown).unwrap();
+        let number: String = shown.chars().filter(char::is_ascii_digit).take(2).collect();
+        let is_question = |frame: &Value| frame["type"] == "question";
+        let asked = frames(events).find(is_question).expect("a question");
+        let text = choose(&number, &asked["question"]);
+        let nonce = asked["nonce"].as_str().unwrap();
+        let path = format!("/v1/chats/confirm/approvals/{nonce}");
+        let (status, answer) = self.post(&path, &json!({ "text": text }).to_string());
+        assert_eq!(status, "200", "{answer}");
+        stderr.read_to_string(&mut shown).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (
+            String::from_utf8(output.stdout).unwrap().trim().to_owned(),
+            shown,
+        )
     }
 
     /// Sends a request, with lines of its head.
@@ -101,6 +145,14 @@ impl ChatClient {
             .map(|frame| frame["text"].as_str().unwrap_or_default().to_owned())
             .collect()
     }
+}
+
+/// Starts a gateway. Returns it with its address.
+fn listening(test: Test) -> (Running, String) {
+    let mut running = test.start();
+    let line = running.stdout().lines().next().unwrap().unwrap();
+    let address = line.strip_prefix("Listening on http://").unwrap();
+    (running, address.to_owned())
 }
 
 /// Returns the frames of a stream of events.

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 
+use crate::chat_client::ChatClient;
 use crate::stage::{Ran, Running, Test, eventually};
 
 const SETTINGS: &str = "../config/gateway.yaml";
@@ -345,6 +346,57 @@ fn the_shell_of_the_agent_does_not_have_the_secrets_of_channels() {
     assert_eq!(seen, "[|kept]\n", "{}", ran.stdout);
 }
 
+#[test]
+fn tools_and_hooks_do_not_inherit_the_keys_of_models_unless_the_settings_keep_them() {
+    let script = "turns:\n\
+        - tool_calls: [{name: shell, arguments: {cmd: 'echo \"[$OPENAI_API_KEY|$CORP_KEY|$OTHER]\" > seen'}}]\n\
+        - text: Done.\n";
+    let hooks = "hooks: [{event: turn_end, command: 'echo \"[$OPENAI_API_KEY|$CORP_KEY|$OTHER]\" > heard'}]";
+    let models = "providers: { corp: { service: openai, base_url: 'http://127.0.0.1:1', key_env: CORP_KEY } }";
+    for (kept, expected) in [
+        ("", "[||kept]\n"),
+        ("keep_env: [CORP_KEY]\n", "[|two|kept]\n"),
+    ] {
+        let settings = format!("{kept}channels: {{ web: {{ enabled: false }} }}");
+        let call =
+            gateway("run --no-journal --stdio --listen off --allow shell --hooks hooks.yaml")
+                .script(script)
+                .file("hooks.yaml", hooks)
+                .file("../config/models.yaml", models)
+                .file(SETTINGS, &settings)
+                .variable("OPENAI_API_KEY", "one")
+                .variable("CORP_KEY", "two")
+                .variable("OTHER", "kept");
+        let ran = pipe(call, "1");
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        for file in ["work/seen", "work/heard"] {
+            let seen = std::fs::read_to_string(ran.path(file)).unwrap();
+            assert_eq!(seen, expected, "{file}");
+        }
+    }
+}
+
+#[test]
+fn check_warns_of_a_shell_that_other_people_can_reach() {
+    let channel = |more: &str| {
+        format!("channels: {{ notes: {{ kind: command, argv: [cat], members: [\"7\"]{more} }} }}")
+    };
+    for (more, is_warned) in [
+        ("", true),
+        (", tools: [search]", false),
+        (", untrusted: true", false),
+    ] {
+        let ran = gateway("check --no-journal")
+            .file(SETTINGS, &channel(more))
+            .run();
+        assert_eq!(ran.status, 0, "{}", ran.stderr);
+        let warned = ran
+            .stderr
+            .contains("in the channel `notes`, people other than you");
+        assert_eq!(warned, is_warned, "{more}: {}", ran.stderr);
+    }
+}
+
 /// Speaks to the control socket without the commands. Prints the methods that the gateway carries out.
 const TALK: &str = r#"
 import socket
@@ -374,6 +426,85 @@ fn the_shell_of_the_agent_cannot_speak_to_the_control_socket_itself() {
         let done = std::fs::read_to_string(ran.path(&format!("work/{way}"))).unwrap();
         assert_eq!(done, "status\n", "{way}");
     }
+}
+
+#[test]
+fn a_token_needs_the_number_that_only_its_command_shows_once_an_owner_was_there() {
+    let test = gateway("run --no-journal --listen 127.0.0.1:0");
+    let (running, owner) = ChatClient::start_with(test.script(SCRIPT), "channels: { http: {} }");
+    // No owner watches a chat, so no one can be asked.
+    let (token, stderr, _) = beside(&running, "token create other --scope chat");
+    assert_eq!(token, "");
+    assert!(stderr.contains("an owner has to confirm this"), "{stderr}");
+    let args = ["phone", "--user", "ada", "--scope", "chat"];
+    let (token, stderr) = owner.create_token(&running, &args, |number, question| {
+        let title = question["title"].as_str().unwrap();
+        let expected = "an access token `phone` for `ada` with the rights chat.";
+        assert!(title.contains(expected), "{title}");
+        let options = question["options"].as_array().unwrap();
+        let wrong = options.iter().find(|option| **option != number).unwrap();
+        wrong.as_str().unwrap().to_owned()
+    });
+    assert_eq!(token, "", "{stderr}");
+    assert!(stderr.contains("no owner confirmed the number"), "{stderr}");
+    let (token, stderr) = owner.create_token(&running, &args, |number, _| number.to_owned());
+    assert!(token.starts_with("thg_"), "{stderr}");
+    let (token, stderr, _) = beside(&running, "token create x --user ada --scope admin");
+    assert_eq!(token, "");
+    assert!(!stderr.is_empty());
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+/// Runs a command in a process that has left the shell, with a terminal of its own, until it ends or waits for an owner.
+const DETACH: &str = r#"
+import os, pty, signal, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+os.environ.pop("TENTERHOOK_AGENT", None)
+for number, words in enumerate(["token create mine --scope admin", "open", "pair approve web ABCDEFGH --role owner"]):
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.argv[1], [sys.argv[1], "gateway"] + words.split())
+    shown = b""
+    while b"Choose the number" not in shown:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with open("shown", "ab") as file:
+        file.write(shown)
+os.rename("shown", "done")
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_double_fork_with_its_own_terminal_gets_no_rights_from_the_agents_shell() {
+    let script = format!(
+        "turns:\n\
+         - tool_calls: [{{name: shell, arguments: {{cmd: 'python3 detach.py {} & until test -e done; do sleep 0.05; done'}}}}]\n\
+         - text: Done.\n",
+        env!("CARGO_BIN_EXE_tenterhook")
+    );
+    let call = gateway("run --no-journal --stdio --listen off --allow shell");
+    let ran = pipe(call.script(&script).file("detach.py", DETACH), "1");
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("Done."), "{}", ran.stdout);
+    let shown = std::fs::read(ran.path("work/done")).unwrap();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(
+        !shown.contains("thg_") && !shown.contains("#code="),
+        "{shown}"
+    );
+    assert!(!shown.contains("Admitted"), "{shown}");
 }
 
 #[test]

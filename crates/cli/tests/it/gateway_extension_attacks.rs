@@ -403,7 +403,7 @@ fn a_turn_of_an_extension_that_a_crash_interrupted_is_reported_and_not_repeated(
     let ran = running.finish();
     fs::remove_file(ran.path("work/hold")).unwrap();
     let again = ran.again("gateway run --no-journal --listen 127.0.0.1:0 --allow count".split(' '));
-    let (running, client) = ChatClient::start(again.script(COUNTS));
+    let (running, client) = client.start_again(again.script(COUNTS));
     let told = history_with(&client, "a", "I was interrupted");
     assert!(told.contains("Hello."), "{told}");
     let counted = fs::read_to_string(running.work().join("counted")).unwrap();

@@ -174,7 +174,10 @@ fn settings_of_operator_become_settings_that_are_valid() {
         .run();
     let expected = "text to speech by the service `https://api.openai.com/v1`\n\
                     The settings are valid: 2 of 2 channels enabled.\n";
-    assert_eq!(ran.all(), (expected, "", 0), "{imported}");
+    let warning = "warning: in the channel `telegram`, people other than you can talk to an agent whose `shell` runs \
+                   as you: it can read your files and give itself your rights; list other `tools`, or set \
+                   `untrusted: true`\n";
+    assert_eq!(ran.all(), (expected, warning, 0), "{imported}");
     let ran = gateway("import settings.json")
         .file("settings.json", r#"{"channels": {"slack": 1}, "stt": 2}"#)
         .run();

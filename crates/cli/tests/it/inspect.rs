@@ -394,8 +394,12 @@ fn output_of(running: &Running, args: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn post_message(running: &Running, address: &str) {
-    let secret = output_of(running, "gateway token create laptop");
+/// Returns the secret of a token that may write. An owner who has signed in would have to confirm it.
+fn laptop(running: &Running) -> String {
+    output_of(running, "gateway token create laptop")
+}
+
+fn post_message(secret: &str, address: &str) {
     let head = format!(
         "POST /v1/chats/a/messages HTTP/1.1\r\nhost: {address}\r\nprefer: respond-async\r\n\
          authorization: Bearer {}",
@@ -408,13 +412,14 @@ fn post_message(running: &Running, address: &str) {
 #[test]
 fn a_gateway_has_an_inspector() {
     let (running, address) = gateway("channels: { http: {} }");
+    let laptop = laptop(&running);
     let link = output_of(&running, "gateway open --inspect --admin");
     assert!(
         link.starts_with(&format!("http://{address}/inspect/#code=")),
         "{link}"
     );
     let browser = Browser::open(&link);
-    post_message(&running, &address);
+    post_message(&laptop, &address);
     let dispatch = eventually(|| dispatch_of(&browser.records(), "pre_tool_use").cloned());
     let id = dispatch["event_id"].as_str().unwrap();
     let details = browser.json(&format!("/v1/inspect/dispatches/{id}"));
@@ -471,9 +476,10 @@ fn only_an_administrator_decides_in_the_inspector() {
 #[test]
 fn the_settings_can_leave_payloads_out() {
     let (running, address) = gateway("inspect: { payloads: false }\nchannels: { http: {} }");
+    let laptop = laptop(&running);
     let browser = Browser::open(&output_of(&running, "gateway open --inspect"));
     assert_eq!(browser.json("/v1/inspect/source")["payloads"], false);
-    post_message(&running, &address);
+    post_message(&laptop, &address);
     let dispatch = eventually(|| dispatch_of(&browser.records(), "pre_tool_use").cloned());
     let id = dispatch["event_id"].as_str().unwrap();
     let (status, _) = browser.ask("GET", &format!("/v1/inspect/dispatches/{id}"), "");

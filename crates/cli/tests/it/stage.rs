@@ -302,10 +302,15 @@ impl Running {
 
     /// Creates another call in the same folders, while the program runs.
     pub(crate) fn beside<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
+        self.command_beside(args).output().unwrap()
+    }
+
+    /// Does the same without starting the call.
+    pub(crate) fn command_beside<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenterhook"));
         command.args(args).stdin(Stdio::null());
         set_place(&mut command, self.folder.path());
-        command.output().unwrap()
+        command
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -267,7 +267,8 @@ pub(super) async fn tell_crashed(
                 usage: None,
             };
             let (chat, settled) = (&control.chat, Settled::default());
-            publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
+            // A failure has been reported to the chat.
+            let _reported = publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
         }
     };
     // If this panics as well, the next start reports the messages as interrupted.

@@ -165,11 +165,10 @@ function decisionCard(title, lines, path, ondecide) {
   );
 }
 
-function approvalCard({ nonce, tool, args, reason, chat, expires }, ondecide) {
+function approvalCard({ nonce, tool, card, chat, expires }, ondecide) {
   const where = [chat?.channel, chat?.chat].filter(Boolean).join(' / ');
   const lines = [
-    args && element('pre', { tabindex: 0 }, JSON.stringify(args, null, 2)),
-    reason,
+    card && element('pre', { tabindex: 0, dir: 'ltr' }, card.text),
     where && `in ${where}`,
     expires != null && `until ${fullTime(toTime(expires))}`,
   ];

@@ -41,14 +41,21 @@ function saveKey(key) {
   }
 }
 
-/** Signs in with the one-time code of a link. Returns an error message, or `null`. */
-export async function signIn(code) {
+/**
+ * Signs in with the one-time code of a link. Returns an error message, or `null`. A browser that is signed in as someone
+ * else asks first: the link may come from someone who wants to read what is written next.
+ */
+export async function signIn(code, replace = false) {
   try {
     const headers = { 'x-tenterhook': '1', 'content-type': 'application/json' };
-    const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code }) });
+    const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code, replace }) });
     if (response.ok) {
       saveKey((await response.json()).key ?? null);
       return null;
+    }
+    if (response.status === 409) {
+      const { error } = await response.json();
+      return confirm(`Sign in as someone else? ${error.message}.`) ? signIn(code, true) : null;
     }
     if (response.status === 429) return 'There were too many attempts. Wait a few minutes, then open a new link.';
     return 'This link was used already, or it has expired. For a gateway, it works for 60 seconds.';

@@ -196,7 +196,10 @@ function gatewayState(at) {
         nonce: 'n-1',
         tool: 'shell',
         args: { cmd: 'git push origin main' },
-        reason: 'pushes need a person',
+        card: {
+          command: 'git push origin main',
+          text: 'git push origin main\n\n20 characters for the tool shell\nWhy: pushes need a person',
+        },
         chat: { channel: 'web', chat: 'ada/1' },
         expires: at / 1000 + 300,
       },

@@ -207,7 +207,7 @@ function go(id) {
 function route() {
   const code = new URLSearchParams(location.hash.slice(1)).get('code');
   if (code) return enter(code);
-  const id = /^#\/([\w.-]{1,64})$/.exec(location.hash)?.[1];
+  const id = /^#\/(?!\.{1,2}$)([\w.-]{1,64})$/.exec(location.hash)?.[1];
   if (!id) return go(load('active', null) ?? randomId());
   state.open(id);
   save('active', id);

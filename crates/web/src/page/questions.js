@@ -63,10 +63,16 @@ function approval(question, answer) {
     class: choice === 'allow' ? 'primary' : choice === 'deny' ? 'danger' : '',
     onclick: () => (choice === 'deny' ? deny() : answer({ type: 'approve', choice })),
   }, CHOICES[choice] ?? choice));
-  const title = ['Allow ', element('code', {}, question.tool), '?', element('small', {}, ` ${question.call_id}`)];
+  const asked = question.card;
+  const title = ['Allow ', element('code', {}, asked.tool), '?', element('small', {}, ` ${question.call_id}`)];
+  const fact = (name, text) => text && element('p', { class: 'why', dir: 'ltr' }, `${name}: ${text}`);
   const node = card(title, 'shield',
-    question.reason && element('p', { class: 'why', dir: 'auto' }, question.reason),
-    element('pre', { tabindex: '0', dir: 'ltr', 'aria-label': 'Arguments' }, callText(question.args)),
+    element('pre', { tabindex: '0', dir: 'ltr', 'aria-label': 'What would run' }, asked.command),
+    fact('Length', `${asked.length} ${asked.length === 1 ? 'character' : 'characters'}`),
+    fact('Other arguments', asked.arguments),
+    fact('Asked by', asked.asked_by),
+    fact('Chat', asked.chat),
+    fact('Why', asked.why),
     element('div', { class: 'buttons' }, ...buttons, question.choices.includes('deny') && reason));
   // Enter in the field for the reason denies; it never allows.
   node.addEventListener('submit', (event) => {
@@ -74,12 +80,6 @@ function approval(question, answer) {
     deny();
   });
   return node;
-}
-
-/** Shows a single text argument, such as a command, as it is; all other arguments as JSON. */
-function callText(args) {
-  const values = Object.values(args);
-  return values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(args, null, 2);
 }
 
 function scriptQuestion(question, reply) {

@@ -14,15 +14,22 @@ export const pageKey = () => load('key', lastKey);
 
 const pageHeaders = () => ({ 'x-tenterhook': pageKey() ?? '1' });
 
-/** Signs in with the one-time code of a link. Returns an error message, or `null`. */
-export async function signIn(code) {
+/**
+ * Signs in with the one-time code of a link. Returns an error message, or `null`. A browser that is signed in as someone
+ * else asks first: the link may come from someone who wants to read what is written next.
+ */
+export async function signIn(code, replace = false) {
   try {
     const headers = { 'x-tenterhook': '1', 'content-type': 'application/json' };
-    const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code }) });
+    const response = await fetch('/v1/login', { method: 'POST', headers, body: JSON.stringify({ code, replace }) });
     if (response.ok) {
       lastKey = (await response.json()).key;
       save('key', lastKey);
       return null;
+    }
+    if (response.status === 409) {
+      const { error } = await response.json();
+      return confirm(`Sign in as someone else? ${error.message}.`) ? signIn(code, true) : null;
     }
     if (response.status === 429) return 'There were too many attempts. Wait a few minutes, then open a new link.';
     return 'This link was used already, or it has expired. A link works once, for 60 seconds.';

@@ -1,19 +1,28 @@
 //! Who sends a request: the check of tokens and cookies.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::BoxFuture;
 
+use super::client_places::ClientPlace;
 use super::http_error::HttpError;
-use super::origin::{Caller, is_safe};
-use super::state::{Gatekeeper, Peer, SharedGatekeeper};
+use super::origin::{Caller, ask_before_opening, is_link_from_elsewhere, is_safe};
+use super::state::{Gatekeeper, Peer, Place, SharedGatekeeper};
 use tenterhook_channel::rate::TooManyAttempts;
 use tenterhook_channel::token::{AccessScope, Token, TokenError, Tokens};
 
 /// Where files of chats are.
 const FILES: &str = "/v1/media/";
+
+/// When a client may try again that has too many connections.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// The maximum number of values of one cookie that are looked at.
+const MAX_COOKIES: usize = 8;
 
 /// The header with the page's part of its token. For a login it shows only that the page's own code sends the request.
 pub(crate) const PAGE_HEADER: HeaderName = HeaderName::from_static("x-tenterhook");
@@ -44,6 +53,7 @@ pub(crate) async fn check_caller(
                 .check(method, uri, request.headers(), peer)
         });
     let mut response = match caller {
+        Ok(_) if is_link_from_elsewhere(&request) => ask_before_opening(request.uri().path()),
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -88,6 +98,10 @@ pub(crate) async fn require(
     });
     let client = client.and_then(|client| {
         check_scope(&client.token, scope)?;
+        let place = request.extensions().get::<Place>();
+        if let Some(place) = place {
+            place.identify(take_place(&gatekeeper, &client.token)?);
+        }
         Ok(client)
     });
     match client {
@@ -112,10 +126,11 @@ pub(crate) fn identify(
 ) -> Result<Option<Client>, HttpError> {
     let (token, has_cookie) = if let Some(secret) = bearer(headers)? {
         (check_token(gatekeeper, caller, secret)?, false)
-    } else if let Some(cookie) = page_cookie(gatekeeper, caller, headers)
+    } else if let cookies = page_cookies(gatekeeper, caller, headers)
+        && !cookies.is_empty()
         && let Some(key) = page_key(headers)
     {
-        (check_page(gatekeeper, caller, cookie, key)?, true)
+        (check_page(gatekeeper, caller, &cookies, key)?, true)
     } else {
         return Ok(None);
     };
@@ -133,13 +148,21 @@ fn identify_by_cookie(
     request: &Request,
 ) -> Result<Option<Client>, HttpError> {
     let is_file = is_safe(request.method()) && request.uri().path().starts_with(FILES);
-    let cookie = page_cookie(gatekeeper, caller, request.headers()).filter(|_| is_file);
-    let Some(cookie) = cookie else {
+    let cookies = page_cookies(gatekeeper, caller, request.headers());
+    if cookies.is_empty() || !is_file {
         return Ok(None);
-    };
+    }
     let token = check_secret(gatekeeper, caller, Some(gatekeeper.port), |tokens| {
-        tokens.check_cookie(cookie)
+        first_right(&cookies, |cookie| tokens.check_cookie(cookie))
     })?;
+    // Without the key of the page, it is not known which of two browsers' cookies is its own.
+    let right = cookies.iter().filter_map(|cookie| {
+        let found = gatekeeper.tokens.check_cookie(cookie);
+        found.ok()
+    });
+    if right.into_iter().any(|other| other.id != token.id) {
+        return Err(unauthorized());
+    }
     let has_cookie = true;
     Ok(Some(Client { token, has_cookie }))
 }
@@ -157,7 +180,8 @@ pub(crate) fn check_token(
     check_secret(gatekeeper, caller, None, |tokens| tokens.check(secret))
 }
 
-/// Checks the two parts of the token of a page.
+/// Checks the two parts of the token of a page. Only the cookie that belongs to the key counts: programs on other ports
+/// can set further ones.
 ///
 /// # Errors
 ///
@@ -165,37 +189,80 @@ pub(crate) fn check_token(
 pub(crate) fn check_page(
     gatekeeper: &Gatekeeper,
     caller: Caller,
-    cookie: &str,
+    cookies: &[&str],
     key: &str,
 ) -> Result<Token, HttpError> {
-    let secret = format!("{cookie}{key}");
     check_secret(gatekeeper, caller, Some(gatekeeper.port), |tokens| {
-        tokens.check(&secret)
+        first_right(cookies, |cookie| tokens.check(&format!("{cookie}{key}")))
     })
 }
 
-/// Checks a token, which belongs to the page on `cookie_port`, or to a program.
+/// Returns the token of the first cookie that is right.
+///
+/// # Errors
+///
+/// Fails if none is. A token that was right once is reported rather than one that never was.
+fn first_right(
+    cookies: &[&str],
+    check: impl Fn(&str) -> Result<Token, TokenError>,
+) -> Result<Token, TokenError> {
+    let mut problem = TokenError::Unknown;
+    for cookie in cookies {
+        match check(cookie) {
+            Ok(token) => return Ok(token),
+            Err(error) if error != TokenError::Unknown => problem = error,
+            Err(_) => {}
+        }
+    }
+    Err(problem)
+}
+
+/// Takes a place among the connections of a token and its user.
+///
+/// # Errors
+///
+/// Fails with 429 if they have too many.
+pub(super) fn take_place(gatekeeper: &Gatekeeper, token: &Token) -> Result<ClientPlace, HttpError> {
+    gatekeeper.clients.take(token).ok_or_else(|| {
+        let message = "this token, or its user, has too many connections at once";
+        HttpError::too_many("too_many_connections", message, RETRY_AFTER)
+    })
+}
+
+/// Checks a token, which belongs to the page on `cookie_port`, or to a program. A right one counts also while its address
+/// is locked, because every program of this machine, and everyone behind a proxy, can get the address locked.
 fn check_secret(
     gatekeeper: &Gatekeeper,
     caller: Caller,
     cookie_port: Option<u16>,
     check: impl FnOnce(&Tokens) -> Result<Token, TokenError>,
 ) -> Result<Token, HttpError> {
-    let lockout = &gatekeeper.lockout;
-    let locked = |limit| too_often("locked", limit);
-    lockout.check(caller.address).map_err(locked)?;
     let token = check(&gatekeeper.tokens).map_err(|error| {
         // A token that was right once is not a guess: its client may try again and again.
-        if !matches!(error, TokenError::Expired | TokenError::Revoked) {
-            lockout.failed(caller.address);
-        }
-        unauthorized()
+        let is_guess = !matches!(error, TokenError::Expired | TokenError::Revoked);
+        refuse_guess(gatekeeper, caller, is_guess).unwrap_or_else(unauthorized)
     })?;
     if token.cookie_port == cookie_port {
         Ok(token)
     } else {
         Err(unauthorized())
     }
+}
+
+/// Counts a wrong secret. Returns the refusal if the address has sent too many already.
+pub(super) fn refuse_guess(
+    gatekeeper: &Gatekeeper,
+    caller: Caller,
+    is_guess: bool,
+) -> Option<HttpError> {
+    let lockout = &gatekeeper.lockout;
+    if let Err(limit) = lockout.check(caller.address) {
+        return Some(too_often("locked", limit));
+    }
+    if is_guess {
+        lockout.failed(caller.address);
+    }
+    None
 }
 
 /// Ends when a token does not count any more. What was opened with it then ends.
@@ -272,7 +339,7 @@ pub(crate) fn forget_wrong_cookie(
     let is_unauthorized = refusal.status == StatusCode::UNAUTHORIZED;
     let mut response = refusal.into_response();
     if let Some(caller) = caller.filter(|caller| caller.is_page && is_unauthorized)
-        && cookie(headers, &cookie_name(gatekeeper, caller)).is_some()
+        && !page_cookies(gatekeeper, caller, headers).is_empty()
         && let Some(value) = set_cookie(gatekeeper, caller, "", 0)
     {
         response.headers_mut().insert(header::SET_COOKIE, value);
@@ -295,13 +362,17 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, HttpError> {
         .ok_or_else(unauthorized)
 }
 
-/// Returns the value of the page's cookie, if a page of this server sends the request.
-pub(crate) fn page_cookie<'a>(
+/// Returns the values of the page's cookie, if a page of this server sends the request.
+pub(crate) fn page_cookies<'a>(
     gatekeeper: &Gatekeeper,
     caller: Caller,
     headers: &'a HeaderMap,
-) -> Option<&'a str> {
-    cookie(headers, &cookie_name(gatekeeper, caller)).filter(|_| caller.is_page)
+) -> Vec<&'a str> {
+    if caller.is_page {
+        cookies(headers, &cookie_name(gatekeeper, caller))
+    } else {
+        Vec::new()
+    }
 }
 
 fn page_key(headers: &HeaderMap) -> Option<&str> {
@@ -309,17 +380,22 @@ fn page_key(headers: &HeaderMap) -> Option<&str> {
     (key != "1").then_some(key)
 }
 
-/// Returns the value of the cookie. Servers on other ports of this machine can set cookies of the same name, for example
-/// with a longer path, so that the browser sends theirs first. If values differ, none counts.
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the different values of a cookie. Servers on other ports of this machine can set cookies of the same name, for
+/// example with a longer path, so that the browser sends theirs first.
+fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
     let values = headers.get_all(header::COOKIE).into_iter();
-    let mut found = values
+    let values = values
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
         .filter_map(|(found, value)| (found == name && !value.is_empty()).then_some(value));
-    let first = found.next()?;
-    found.all(|other| other == first).then_some(first)
+    let mut different = Vec::new();
+    for value in values {
+        if different.len() < MAX_COOKIES && !different.contains(&value) {
+            different.push(value);
+        }
+    }
+    different
 }
 
 /// Returns the name of the cookie. It contains the port, so that gateways on other ports have cookies of their own.

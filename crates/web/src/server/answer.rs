@@ -76,9 +76,13 @@ impl AnswerCollector {
         self.is_heard
     }
 
-    /// Adds the next durable frame of the chat; other frames are ignored. Returns the answer if it is complete.
+    /// Adds the next durable frame of the chat. Returns the answer if it is complete. Other frames are ignored, unless they
+    /// report that durable ones could not be stored, because those never come.
     pub(crate) fn add(&mut self, frame: &ChatFrame) -> Option<Answer> {
-        let seq = frame.seq?;
+        if frame.seq.is_none() && !frame.frame.is_durable() {
+            return None;
+        }
+        let seq = frame.seq.unwrap_or_default();
         let frame = &frame.frame;
         let is_own = |id: &String| *id == self.message_id;
         if let Frame::Said { message_id, .. } = frame

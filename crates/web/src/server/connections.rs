@@ -1,6 +1,5 @@
 //! Accepts connections and reads requests, within limits.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +16,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use parking_lot::Mutex;
 use tenterhook_channel::rate::AttemptSource;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,14 +25,15 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::counted::{Counted, Counts};
 use super::idle::{Activity, BusyBody, IdleConnections};
 use super::state::{Peer, Place};
 
-/// The maximum number of connections. For a further one, the oldest that waits for a request is closed.
-const MAX_CONNECTIONS: usize = 256;
+/// The maximum number of connections. For a further one, the oldest whose client has not shown a right token is closed.
+const MAX_CONNECTIONS: usize = 400;
 
-/// The maximum number of connections of one source, so that a single machine cannot take all places. All programs of
-/// this machine share the loopback, and all users behind a proxy its address, so these have no limit of their own.
+/// The maximum number of connections of one source whose clients have not shown a right token. All programs of this
+/// machine share the loopback, and all users behind a proxy its address, so these have no limit of their own.
 const MAX_OF_SOURCE: usize = 64;
 
 /// The maximum size of the headers of a request.
@@ -79,14 +78,14 @@ pub(crate) async fn serve(
         let Some(share) = shares.take(peer.ip()) else {
             continue;
         };
-        let place = Place::new((permit, share), tasks.token());
+        let activity = idle.begin();
+        let place = Place::new((permit, tasks.token()), share, &activity);
         let (router, stop, now) = (router.clone(), stop.clone(), now.clone());
         let tls = tls.clone();
-        let activity = idle.begin();
         tokio::spawn(async move {
             tokio::select! {
                 () = serve_client(stream, tls, peer, (place, &activity), router, stop) => {}
-                () = activity.closed() => {}
+                () = activity.closed_token().cancelled() => {}
                 () = now.cancelled() => {}
             }
         });
@@ -99,18 +98,21 @@ pub(crate) async fn serve(
 }
 
 /// Counts the connections of each source.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Shares {
-    unlimited: Arc<[IpAddr]>,
-    open: Arc<Mutex<HashMap<AttemptSource, usize>>>,
+    unlimited: Vec<IpAddr>,
+    open: Counts<AttemptSource>,
 }
+
+/// A connection that is counted. `None` for one of a source without a limit.
+type Share = Option<Counted<AttemptSource>>;
 
 impl Shares {
     fn new(proxies: &[IpAddr]) -> Self {
         let unlimited = proxies.iter().map(IpAddr::to_canonical);
         Self {
             unlimited: unlimited.collect(),
-            open: Arc::default(),
+            open: Counts::new(MAX_OF_SOURCE),
         }
     }
 
@@ -118,36 +120,9 @@ impl Shares {
     fn take(&self, peer: IpAddr) -> Option<Share> {
         let peer = peer.to_canonical();
         if peer.is_loopback() || self.unlimited.contains(&peer) {
-            return Some(Share(None));
+            return Some(None);
         }
-        let source = AttemptSource::from(peer);
-        let mut open = self.open.lock();
-        let count = open.entry(source.clone()).or_default();
-        if *count >= MAX_OF_SOURCE {
-            return None;
-        }
-        *count += 1;
-        drop(open);
-        Some(Share(Some((self.clone(), source))))
-    }
-}
-
-/// A connection that is counted.
-#[derive(Debug)]
-pub(super) struct Share(Option<(Shares, AttemptSource)>);
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let Some((shares, source)) = &self.0 else {
-            return;
-        };
-        let mut open = shares.open.lock();
-        if let Some(count) = open.get_mut(source) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(source);
-            }
-        }
+        self.open.take(peer.into()).map(Some)
     }
 }
 
@@ -323,7 +298,7 @@ mod tests {
         held.push(take("2001:db8:1:2::1").unwrap());
         assert!(take("2001:db8:1:2::1").is_none());
         held.clear();
-        assert!(shares.open.lock().is_empty());
+        assert!(take("2001:db8:1:2::1").is_some());
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,5 @@
-//! Connections without a request, which give way when all places are taken.
+//! Connections that give way when all places are taken: first those without a request, then those whose clients have not
+//! shown a right token. However slowly such clients send and read, they hold up no one who has one.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -11,7 +12,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// The connections without a request. Clones share them.
+use super::client_places::ClientPlace;
+
+/// The connections that can give way. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IdleConnections(Arc<Shared>);
 
@@ -22,20 +25,36 @@ struct Shared {
     added: Notify,
 }
 
-/// The connections by the order in which they became idle.
+/// What a connection does for which it can be closed, in the order in which connections are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Pastime {
+    /// It waits for a request.
+    Idle,
+    /// It has a request of a client that is not known.
+    Unknown,
+}
+
+/// The connections by what they do and since when.
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    connections: BTreeMap<u64, CancellationToken>,
+    connections: BTreeMap<(Pastime, u64), CancellationToken>,
 }
 
-/// What a connection does: it waits for a request, or is busy with one.
+/// What a connection does.
 #[derive(Debug)]
 pub(super) struct Activity {
     idle: IdleConnections,
     closed: CancellationToken,
-    /// Its place among those that wait.
-    number: Mutex<Option<u64>>,
+    state: Mutex<ActivityState>,
+}
+
+#[derive(Debug, Default)]
+struct ActivityState {
+    /// Its place among those that can give way.
+    place: Option<(Pastime, u64)>,
+    /// The client whose request is answered, if it is known.
+    client: Option<ClientPlace>,
 }
 
 /// A request that is being answered. The connection is idle again when it is dropped.
@@ -48,13 +67,13 @@ impl IdleConnections {
         let activity = Activity {
             idle: self.clone(),
             closed: CancellationToken::new(),
-            number: Mutex::default(),
+            state: Mutex::default(),
         };
-        activity.note_idle();
+        activity.note(Some(Pastime::Idle), None);
         Arc::new(activity)
     }
 
-    /// Waits for a free place. Meanwhile connections that wait for a request are closed, the oldest first.
+    /// Waits for a free place. Meanwhile connections that can give way are closed, the oldest first.
     pub(super) async fn make_room(&self, places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(places).try_acquire_owned() {
             return Some(permit);
@@ -85,43 +104,49 @@ impl IdleConnections {
 }
 
 impl Activity {
-    /// Ends when the connection has to give way.
-    pub(super) async fn closed(&self) {
-        self.closed.cancelled().await;
+    /// Returns what is cancelled when the connection has to give way.
+    pub(super) fn closed_token(&self) -> &CancellationToken {
+        &self.closed
     }
 
     /// Notes that a request has arrived.
     pub(super) fn begin_request(self: &Arc<Self>) -> Busy {
-        self.note_busy();
+        self.note(Some(Pastime::Unknown), None);
         Busy(Arc::clone(self))
     }
 
-    fn note_idle(&self) {
-        let mut waiting = self.idle.0.waiting.lock();
-        let number = waiting.next;
-        waiting.next += 1;
-        waiting.connections.insert(number, self.closed.clone());
-        drop(waiting);
-        *self.number.lock() = Some(number);
-        self.idle.0.added.notify_one();
+    /// Notes that the client of the request has shown a right token. The connection does not give way until the request
+    /// is answered.
+    pub(super) fn identify(&self, client: ClientPlace) {
+        self.note(None, Some(client));
     }
 
-    fn note_busy(&self) {
-        if let Some(number) = self.number.lock().take() {
-            self.idle.0.waiting.lock().connections.remove(&number);
+    fn note(&self, pastime: Option<Pastime>, client: Option<ClientPlace>) {
+        let mut state = self.state.lock();
+        let mut waiting = self.idle.0.waiting.lock();
+        if let Some(place) = state.place.take() {
+            waiting.connections.remove(&place);
         }
+        if let Some(pastime) = pastime {
+            let place = (pastime, waiting.next);
+            waiting.next += 1;
+            waiting.connections.insert(place, self.closed.clone());
+            state.place = Some(place);
+            self.idle.0.added.notify_one();
+        }
+        state.client = client;
     }
 }
 
 impl Drop for Activity {
     fn drop(&mut self) {
-        self.note_busy();
+        self.note(None, None);
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.note_idle();
+        self.0.note(Some(Pastime::Idle), None);
     }
 }
 
@@ -161,8 +186,25 @@ impl HttpBody for BusyBody {
 mod tests {
     use super::*;
 
+    use super::super::client_places::ClientPlaces;
+    use tenterhook_channel::token::Token;
+
+    fn client() -> ClientPlace {
+        let token = Token {
+            id: "1".to_owned(),
+            name: "phone".to_owned(),
+            user: "ada".to_owned(),
+            scopes: Vec::new(),
+            created: jiff::Timestamp::UNIX_EPOCH,
+            expires: None,
+            last_used: None,
+            cookie_port: None,
+        };
+        ClientPlaces::default().take(&token).unwrap()
+    }
+
     #[tokio::test]
-    async fn the_oldest_connection_without_a_request_gives_way() {
+    async fn the_oldest_connection_without_a_request_gives_way_and_then_one_without_a_token() {
         let (idle, places) = (IdleConnections::default(), Arc::new(Semaphore::new(3)));
         let mut held = Vec::new();
         for _ in 0..3 {
@@ -182,9 +224,17 @@ mod tests {
             drop(held.remove(1));
             held.push((room.await.unwrap(), idle.begin()));
         }
-        // Nothing waits for a request: room is made as soon as an answer is sent.
-        let _second = held[1].1.begin_request();
-        let _third = held[2].1.begin_request();
+        // Each has a request. The clients of the first two are known, so the third one gives way.
+        held[0].1.identify(client());
+        let second = held[1].1.begin_request();
+        held[1].1.identify(client());
+        let third = held[2].1.begin_request();
+        let mut room = Box::pin(idle.make_room(&places));
+        assert!(futures_util::poll!(&mut room).is_pending());
+        assert!(held[2].1.closed.is_cancelled());
+        drop((third, held.remove(2)));
+        let permit = room.await.unwrap();
+        // Room is made as soon as an answer is sent to a client that is known.
         let mut room = Box::pin(idle.make_room(&places));
         assert!(futures_util::poll!(&mut room).is_pending());
         drop(busy);
@@ -192,6 +242,7 @@ mod tests {
         assert!(held[0].1.closed.is_cancelled());
         drop(held.remove(0));
         assert!(room.await.is_some());
+        drop((second, held, permit));
         assert!(idle.0.waiting.lock().connections.is_empty());
     }
 }

@@ -14,10 +14,11 @@ use tenterhook_inspect::{InspectRoutes, Inspector, InspectorUser};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{self, Client};
+use super::counted::Counts;
 use super::guarded::require_scope;
 use super::http_error::HttpError;
 use super::state::SharedGatekeeper;
-use super::stream_limit::StreamLimit;
+
 use tenterhook_channel::token::AccessScope;
 
 /// Returns the page, its data, which needs the scope `inspect`, and decisions, which need `admin`.
@@ -33,7 +34,7 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(
     } = Arc::clone(inspector).routes();
     let ends = (Arc::clone(gatekeeper), stop.clone());
     let data = data.route_layer(from_fn_with_state(ends, end_streams));
-    let data = data.route_layer(from_fn_with_state(StreamLimit::default(), limit_streams));
+    let data = data.route_layer(from_fn_with_state(Counts::new(MAX_OF_TOKEN), limit_streams));
     let data = require_scope(data, gatekeeper, AccessScope::Inspect);
     let decisions = decisions.route_layer(from_fn(name_user));
     let decisions = require_scope(decisions, gatekeeper, AccessScope::Admin);
@@ -52,18 +53,21 @@ async fn name_user(mut request: Request, next: Next) -> Result<Response, HttpErr
     Ok(next.run(request).await)
 }
 
+/// The maximum number of answers that one token reads at the same time. Browsers open at most 6 connections to a server.
+const MAX_OF_TOKEN: usize = 8;
+
 /// How long a client waits that reads too many answers at once.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Refuses a request of a token that reads too many answers at once, so that no token takes all connections.
 async fn limit_streams(
-    State(limit): State<StreamLimit>,
+    State(limit): State<Counts<String>>,
     request: Request,
     next: Next,
 ) -> Result<Response, HttpError> {
     let client = request.extensions().get::<Client>();
     let client = client.ok_or_else(access::unauthorized)?;
-    let place = limit.take(&client.token.id).ok_or_else(|| {
+    let place = limit.take(client.token.id.clone()).ok_or_else(|| {
         let message = "this token reads too many answers of the inspector at once";
         HttpError::too_many("too_many_streams", message, RETRY_AFTER)
     })?;

@@ -91,6 +91,16 @@ impl Logins {
         Ok(code)
     }
 
+    /// Returns the user of a code that can be used, without using it up.
+    pub fn user_of(&self, code: &str) -> Option<String> {
+        let now = Instant::now();
+        let pending = self.pending.lock();
+        let is_it = |one: &&PendingCode| {
+            one.expires > now && bool::from(one.code.as_bytes().ct_eq(code.as_bytes()))
+        };
+        pending.iter().find(is_it).map(|one| one.grant.user.clone())
+    }
+
     /// Uses a code up. Returns whom it is for, or `None` if it is unknown, used or expired.
     pub fn redeem(&self, code: &str) -> Option<LoginGrant> {
         let now = Instant::now();

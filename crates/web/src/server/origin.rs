@@ -5,7 +5,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse as _, Response};
 
 use super::http_error::HttpError;
 
@@ -141,6 +143,13 @@ impl AllowedOrigins {
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// Where the inspector is.
+const INSPECTOR: &str = "/inspect";
+
+/// The pages that sign a browser in with the code of a link.
+const PAGES: [&str; 4] = ["/", "/index.html", INSPECTOR, "/inspect/"];
 
 /// Reads an address that a proxy forwards. Some proxies add the port.
 fn read_address(text: &str) -> Option<IpAddr> {
@@ -164,6 +173,31 @@ pub(crate) fn is_safe(method: &Method) -> bool {
 /// Browsers send no `Origin` when a page loads something of its own server; they send this instead.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     single(headers, &FETCH_SITE) == Ok(Some("same-origin"))
+}
+
+/// Returns whether a page of another server makes a browser open a page of this one. Its link can have a code that signs
+/// the browser in as someone else. A link that a person opens in a program, or enters, is not of another page.
+pub(super) fn is_link_from_elsewhere(request: &Request) -> bool {
+    let headers = request.headers();
+    let site = single(headers, &FETCH_SITE);
+    let is_of_other_page = matches!(site, Ok(Some("cross-site" | "same-site")) | Err(()));
+    let is_opened = single(headers, &FETCH_MODE) == Ok(Some("navigate"));
+    is_of_other_page && is_opened && PAGES.contains(&request.uri().path())
+}
+
+/// Asks the person before a page is opened. The link here has no code.
+pub(super) fn ask_before_opening(path: &str) -> Response {
+    let page = if path.starts_with(INSPECTOR) {
+        "/inspect/"
+    } else {
+        "/"
+    };
+    Html(format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Tenterhook</title>\
+         <p>Another page has led you here. <a href=\"{page}\">Open Tenterhook</a></p>\
+         <p>If you were given this link to sign in, copy it into the address bar.</p></html>"
+    ))
+    .into_response()
 }
 
 /// Returns the value of a header that may occur once. The error is a header that occurs twice, or is not text.

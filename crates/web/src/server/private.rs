@@ -10,6 +10,7 @@ use tenterhook_inspect::Inspector;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::client_places::ClientPlaces;
 use super::guarded::checked;
 use super::http_error::HttpError;
 use super::login::{Logins, NoRandomness};
@@ -51,6 +52,7 @@ impl InspectorServer {
             logins: Logins::with_life(LINK_LIFE),
             link_command,
             rate: RateLimit::per_token(),
+            clients: ClientPlaces::default(),
         };
         Ok(Self {
             listener,

@@ -14,7 +14,7 @@ use super::access::{self, Client};
 use super::body::read_json;
 use super::http_error::HttpError;
 use super::origin::Caller;
-use super::state::SharedGatekeeper;
+use super::state::{Gatekeeper, SharedGatekeeper};
 
 /// How long a browser stays logged in.
 const COOKIE_LIFE: SignedDuration = SignedDuration::from_hours(24);
@@ -25,6 +25,9 @@ const TOKEN_NAME: &str = "browser";
 #[derive(Deserialize)]
 struct LoginBody {
     code: String,
+    /// Whether the browser may change to another user.
+    #[serde(default)]
+    replace: bool,
 }
 
 /// `POST /v1/login`: exchanges a one-time code for a cookie and the page's part of the token.
@@ -35,22 +38,26 @@ pub(crate) async fn login(
     body: Body,
 ) -> Result<Response, HttpError> {
     access::require_page_header(&headers)?;
-    let lockout = &gatekeeper.lockout;
-    let locked = |limit| access::too_often("locked", limit);
-    lockout.check(caller.address).map_err(locked)?;
-    let LoginBody { code } = read_json(body, 4 << 10).await?;
+    let LoginBody { code, replace } = read_json(body, 4 << 10).await?;
+    if !replace && let Some((current, next)) = change_of_user(&gatekeeper, caller, &headers, &code)
+    {
+        let message =
+            format!("this browser is signed in as `{current}`, and the link signs in `{next}`");
+        return Err(HttpError::new(StatusCode::CONFLICT, "signed_in", message));
+    }
     let Some(grant) = gatekeeper.logins.redeem(&code) else {
-        lockout.failed(caller.address);
-        return Err(HttpError::new(
-            StatusCode::UNAUTHORIZED,
-            "wrong_code",
-            format!(
-                "the code is wrong, used or expired; `{}` makes a new one",
-                gatekeeper.link_command
-            ),
-        ));
+        let wrong = || {
+            HttpError::new(
+                StatusCode::UNAUTHORIZED,
+                "wrong_code",
+                format!(
+                    "the code is wrong, used or expired; `{}` makes a new one",
+                    gatekeeper.link_command
+                ),
+            )
+        };
+        return Err(access::refuse_guess(&gatekeeper, caller, true).unwrap_or_else(wrong));
     };
-    lockout.succeeded(caller.address);
     let expires = Timestamp::now() + COOKIE_LIFE;
     let tokens = &gatekeeper.tokens;
     let new = tokens
@@ -77,6 +84,23 @@ pub(crate) async fn login(
         "key": new.key.expose(),
     });
     Ok((cookie, Json(body)).into_response())
+}
+
+/// Returns the user of the browser and the user of a code, if they are different. Someone could have sent the link so that
+/// what is written next goes to them.
+fn change_of_user(
+    gatekeeper: &Gatekeeper,
+    caller: Caller,
+    headers: &HeaderMap,
+    code: &str,
+) -> Option<(String, String)> {
+    let next = gatekeeper.logins.user_of(code)?;
+    let cookies = access::page_cookies(gatekeeper, caller, headers);
+    let mut users = cookies.iter().filter_map(|cookie| {
+        let token = gatekeeper.tokens.check_cookie(cookie).ok()?;
+        (token.user != next).then_some(token.user)
+    });
+    Some((users.next()?, next))
 }
 
 /// `POST /v1/logout`: revokes the token of the request.

@@ -12,11 +12,13 @@ use super::access::{self, Client};
 use super::http_error::HttpError;
 use super::origin::Caller;
 use super::state::{Place, SharedState};
-use crate::connection::{ClientIdentity, LoggedIn, Login};
+use crate::client_frame::ClientRefusal;
+use crate::connection::{CheckToken, ClientIdentity, LoggedIn, Login};
 use crate::socket;
 use tenterhook_channel::token::{AccessScope, TOKEN_PREFIX, Token};
+use tokio_util::sync::CancellationToken;
 
-/// When to try again if too many sockets wait for their clients' tokens.
+/// When to try again while the server stops.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// `GET /v1/ws`. The token is in the header or in the first frame.
@@ -30,14 +32,17 @@ pub(crate) async fn connect(
     let missing = "no channel of kind `web` is enabled; add one to gateway.yaml";
     let channel = state.parts.web.clone();
     let channel = channel.ok_or(HttpError::not_found(missing))?;
-    let login = match access::identify(&state.gatekeeper, caller, &Method::GET, &headers) {
+    let identified = access::identify(&state.gatekeeper, caller, &Method::GET, &headers);
+    let (login, gives_way) = match identified {
         Ok(Some(Client { token, .. })) => {
             access::check_scope(&token, AccessScope::Chat)?;
-            Login::Known(logged_in(&state, &token))
+            let known = logged_in(&state, &token, &place)?;
+            (Login::Known(known), CancellationToken::new())
         }
         Ok(None) => {
-            let cookie = access::page_cookie(&state.gatekeeper, caller, &headers);
-            login_by_token(&state, caller, cookie.map(str::to_owned))?
+            let cookies = access::page_cookies(&state.gatekeeper, caller, &headers);
+            let cookies = cookies.into_iter().map(str::to_owned).collect();
+            login_by_token(&state, caller, cookies, place.clone()).await?
         }
         Err(error) => {
             return Ok(access::forget_wrong_cookie(
@@ -49,45 +54,61 @@ pub(crate) async fn connect(
         }
     };
     Ok(socket::configure(upgrade).on_upgrade(async move |opened| {
-        socket::serve_socket(opened, login, channel, state.stop.clone()).await;
+        let stop = state.stop.clone();
+        tokio::select! {
+            _end = socket::serve_socket(opened, login, channel, stop) => {}
+            () = gives_way.cancelled() => {}
+        }
         drop(place);
     }))
 }
 
-/// Takes a place among the sockets whose clients are unknown. It is free again when the first frame was checked. With a
-/// `cookie`, the frame can have the page's part of its token.
-fn login_by_token(
+/// Takes a place among the sockets whose clients are unknown. It is free again when the first frame was checked. With
+/// `cookies`, the frame can have the page's part of its token. The result is cancelled if the socket has to give way.
+async fn login_by_token(
     state: &SharedState,
     caller: Caller,
-    cookie: Option<String>,
-) -> Result<Login, HttpError> {
-    let waiting = state.unknown_sockets.clone().try_acquire_owned();
-    let waiting = waiting.map_err(|_| {
-        let message = "too many connections wait for their token";
-        HttpError::too_many("too_many_sockets", message, RETRY_AFTER)
+    cookies: Vec<String>,
+    place: Place,
+) -> Result<(Login, CancellationToken), HttpError> {
+    let waiting = state.unknown_sockets.take().await;
+    let waiting = waiting.ok_or_else(|| {
+        HttpError::unavailable("stopped", "the server takes no connections", RETRY_AFTER)
     })?;
+    let gives_way = waiting.1.closed_token().clone();
     let state = state.clone();
-    Ok(Login::ByToken(Box::new(move |secret| {
+    let check: CheckToken = Box::new(move |secret| {
         Box::pin(async move {
             let _waiting = waiting;
-            let token = match cookie.filter(|_| !secret.starts_with(TOKEN_PREFIX)) {
-                Some(cookie) => access::check_page(&state.gatekeeper, caller, &cookie, &secret),
-                None => access::check_token(&state.gatekeeper, caller, &secret),
+            let cookies: Vec<&str> = cookies.iter().map(String::as_str).collect();
+            let token = if cookies.is_empty() || secret.starts_with(TOKEN_PREFIX) {
+                access::check_token(&state.gatekeeper, caller, &secret)
+            } else {
+                access::check_page(&state.gatekeeper, caller, &cookies, &secret)
             };
-            let token = token.ok()?;
-            token
-                .allows(AccessScope::Chat)
-                .then(|| logged_in(&state, &token))
+            let token = token.ok().filter(|token| token.allows(AccessScope::Chat));
+            let wrong = || {
+                let text =
+                    "the token is not valid; create one with `tenterhook gateway token create`";
+                ClientRefusal::new("unauthorized", text)
+            };
+            let token = token.ok_or_else(wrong)?;
+            let known = logged_in(&state, &token, &place);
+            known.map_err(|error| ClientRefusal::new("too_many_connections", error.message))
         })
-    })))
+    });
+    Ok((Login::ByToken(check), gives_way))
 }
 
-fn logged_in(state: &SharedState, token: &Token) -> LoggedIn {
-    LoggedIn {
+fn logged_in(state: &SharedState, token: &Token, place: &Place) -> Result<LoggedIn, HttpError> {
+    let counted = access::take_place(&state.gatekeeper, token)?;
+    place.forget_source();
+    Ok(LoggedIn {
         client: ClientIdentity {
             user: token.user.clone(),
             role: token.role(),
         },
         token_ended: access::token_ended(&state.gatekeeper, token),
-    }
+        place: Some(Box::new(counted)),
+    })
 }

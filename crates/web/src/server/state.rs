@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::client_places::{ClientPlace, ClientPlaces};
 use super::http_error::HttpError;
+use super::idle::{Activity, IdleConnections};
 use super::login::Logins;
 use super::origin::AllowedOrigins;
 use super::tls::TlsIdentity;
@@ -82,15 +85,41 @@ pub(crate) struct Gatekeeper {
     pub(crate) link_command: &'static str,
     /// The limit of requests with a token.
     pub(crate) rate: RateLimit,
+    /// The connections of clients with a right token.
+    pub(super) clients: ClientPlaces,
 }
 
 pub(crate) type SharedGatekeeper = Arc<Gatekeeper>;
+
+/// The web sockets whose clients have not shown a token yet. For a further one, the oldest gives way.
+#[derive(Debug)]
+pub(super) struct UnknownSockets {
+    places: Arc<Semaphore>,
+    waiting: IdleConnections,
+}
+
+impl Default for UnknownSockets {
+    fn default() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(MAX_UNKNOWN_SOCKETS)),
+            waiting: IdleConnections::default(),
+        }
+    }
+}
+
+impl UnknownSockets {
+    /// Waits for a place among these sockets. The token of the activity is cancelled when the socket has to give way.
+    pub(super) async fn take(&self) -> Option<(OwnedSemaphorePermit, Arc<Activity>)> {
+        let permit = self.waiting.make_room(&self.places).await?;
+        Some((permit, self.waiting.begin()))
+    }
+}
 
 /// The parts, and what the server adds to them.
 pub(crate) struct ServerState {
     pub(crate) parts: ServerParts,
     pub(crate) gatekeeper: SharedGatekeeper,
-    pub(crate) unknown_sockets: Arc<Semaphore>,
+    pub(super) unknown_sockets: UnknownSockets,
     pub(crate) uploads: Semaphore,
     /// Ends streams and sockets.
     pub(crate) stop: CancellationToken,
@@ -105,17 +134,40 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// The place of a connection among those that the server takes. A web socket keeps it after its request is answered.
 #[derive(Clone)]
 pub(crate) struct Place {
-    _permit: Arc<dyn Send + Sync>,
+    _permit: Arc<OwnedSemaphorePermit>,
     _task: TaskTrackerToken,
+    /// What counts the connection for its source, until its client is known.
+    share: Arc<Mutex<Option<Box<dyn Send>>>>,
+    activity: Weak<Activity>,
 }
 
 impl Place {
     /// `permit` is dropped when the connection has ended. `task` makes the server wait for it when the server stops.
-    pub(crate) fn new(permit: impl Send + Sync + 'static, task: TaskTrackerToken) -> Self {
+    pub(super) fn new(
+        (permit, task): (OwnedSemaphorePermit, TaskTrackerToken),
+        share: impl Send + 'static,
+        activity: &Arc<Activity>,
+    ) -> Self {
         Self {
             _permit: Arc::new(permit),
             _task: task,
+            share: Arc::new(Mutex::new(Some(Box::new(share)))),
+            activity: Arc::downgrade(activity),
         }
+    }
+
+    /// Notes that a client with a right token sends the request. It counts for its token and user, and not for its
+    /// source any more.
+    pub(super) fn identify(&self, client: ClientPlace) {
+        self.forget_source();
+        if let Some(activity) = self.activity.upgrade() {
+            activity.identify(client);
+        }
+    }
+
+    /// Does not count the connection for its source any more.
+    pub(super) fn forget_source(&self) {
+        drop(self.share.lock().take());
     }
 }
 
@@ -136,10 +188,11 @@ impl ServerState {
             logins: parts.logins.clone(),
             link_command: "tenterhook gateway open",
             rate: RateLimit::per_token(),
+            clients: ClientPlaces::default(),
         };
         Self {
             gatekeeper: Arc::new(gatekeeper),
-            unknown_sockets: Arc::new(Semaphore::new(MAX_UNKNOWN_SOCKETS)),
+            unknown_sockets: UnknownSockets::default(),
             uploads: Semaphore::new(MAX_UPLOADS),
             stop,
             parts,

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use futures_util::{sink, stream};
 use serde_json::{Value, json};
+use tenterhook_channel::approval_card::ApprovalCard;
 use tenterhook_channel::channel::{Channel as _, MediaSink};
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::{ApprovalChoice, Control, IncomingPart, MediaKind};
+use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SenderRole;
 use tenterhook_web::client_chat::{ClientChatId, uploads_of};
+use tenterhook_web::client_frame::ClientRefusal;
 use tenterhook_web::connection::{
     ClientIdentity, ConnectionEnd, Login, Received, Sent, Transport, serve,
 };
@@ -295,7 +298,11 @@ async fn questions_are_answered_by_owners_in_the_chat_where_they_were_asked() {
         call_id: "call_1".to_owned(),
         tool: "bash".to_owned(),
         args: Box::default(),
-        reason: None,
+        card: Box::new(ApprovalCard::new(
+            ("bash", &JsonObject::new()),
+            ("ann", &chat),
+            "the rule asks",
+        )),
         choices: vec![ApprovalChoice::Allow],
         expires: i64::MAX,
     };
@@ -329,7 +336,8 @@ async fn a_client_without_login_has_to_begin_with_a_valid_token() {
                     user: "ann".to_owned(),
                     role: SenderRole::Owner,
                 };
-                (token == "good").then(|| client.into())
+                let wrong = || ClientRefusal::new("unauthorized", "the token is not valid");
+                (token == "good").then(|| client.into()).ok_or_else(wrong)
             })
         }))
     };

@@ -170,10 +170,10 @@ async fn the_sixth_wrong_token_of_an_address_is_not_looked_at() {
     assert_eq!(refusal(&reply), (429, "locked".to_owned()));
     let after: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((290..=300).contains(&after), "{after}");
+    let right = server.get("/v1/chats").await.status;
     assert_eq!(
-        server.get("/v1/chats").await.status,
-        429,
-        "also the right one"
+        right, 200,
+        "a right token counts whatever others have tried"
     );
     assert_eq!(server.ask("GET /healthz", &[], "").await.status, 200);
 }
@@ -756,8 +756,9 @@ async fn a_cookie_that_another_port_of_this_machine_has_set_does_not_count() {
     let rows = [
         (format!("cookie: {own}"), 200),
         (format!("cookie: {own}; other=1; {own}"), 200),
-        (format!("cookie: {fixed}; {own}"), 401),
-        (format!("cookie: {own}; {fixed}"), 401),
+        (format!("cookie: {fixed}; {own}"), 200),
+        (format!("cookie: {own}; {fixed}"), 200),
+        (format!("cookie: {fixed}"), 401),
     ];
     for (cookie, expected) in rows {
         let reply = server.ask(CHATS, &[&cookie, &key, &origin], "").await;

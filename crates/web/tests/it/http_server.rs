@@ -72,7 +72,15 @@ impl ScriptedIntake {
         }
     }
 
+    /// Shows frames that a full disk cannot store.
+    fn show_lost(hub: &Hub, chat: &ChatRef, frames: Vec<Frame>) {
+        for frame in frames {
+            hub.publish(chat, &ChatFrame { seq: None, frame });
+        }
+    }
+
     /// Plays a turn in a separate task, as a real chat does.
+    #[expect(clippy::too_many_lines, reason = "it is a list of what can happen")]
     async fn play(
         store: Store,
         hub: Hub,
@@ -106,6 +114,19 @@ impl ScriptedIntake {
             status,
             usage: None,
         };
+        if text.starts_with("full disk") {
+            if text == "full disk" {
+                let begun = vec![said, start];
+                let state = (Vec::new(), InboxState::Running);
+                Self::publish(&store, &hub, &chat, begun, state).await;
+                let lost = error(Some(turn.clone()), None, "not_stored");
+                Self::show_lost(&hub, &chat, vec![lost, done(TurnStatus::Failed)]);
+            } else {
+                let lost = error(None, Some(message_id), "not_stored");
+                Self::show_lost(&hub, &chat, vec![lost]);
+            }
+            return;
+        }
         let one = vec![id];
         match text.as_str() {
             "silence" => {
@@ -392,7 +413,7 @@ impl TestServer {
 
     /// Returns the header with the cookie of a browser in which `user` has logged in, and the header with the page's key.
     pub(crate) async fn cookie(&self, user: &str) -> (String, String) {
-        let scopes = AccessScope::ALL;
+        let scopes = AccessScope::all_of(user);
         let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
         let created = self.parts.tokens.create_for_cookie(
             "browser",

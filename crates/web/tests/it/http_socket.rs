@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
+use tenterhook_channel::token::AccessScope;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -132,23 +133,74 @@ async fn a_socket_without_a_right_token_is_closed_and_counts() {
         assert_eq!(error["code"], "unauthorized");
         assert_eq!(close_code(&mut socket).await, 1008);
     }
-    assert_eq!(server.get("/v1/chats").await.status, 429);
+    let wrong = ["authorization: Bearer thg_wrong"];
+    let reply = server.ask("GET /v1/chats", &wrong, "").await;
+    assert_eq!(reply.status, 429);
+    assert_eq!(server.get("/v1/chats").await.status, 200);
 }
 
 #[tokio::test]
-async fn only_16_sockets_may_wait_for_their_token() {
+async fn sockets_that_show_no_token_hold_up_no_one_who_has_one() {
     let server = TestServer::start().await;
     let mut waiting = Vec::new();
-    for _ in 0..16 {
+    for _ in 0..40 {
         waiting.push(connect(&server, &[]).await.unwrap());
     }
-    assert_eq!(connect(&server, &[]).await.err(), Some(429));
-    assert!(connect(&server, &[&server.bearer()]).await.is_ok());
-    drop(waiting);
+    let mut socket = connect(&server, &[]).await.unwrap();
+    let hello = json!({"type": "hello", "token": server.ann});
+    say(&mut socket, &hello).await;
+    assert_eq!(hear_frame(&mut socket).await["type"], "ready");
+    // The oldest ones have given way: their connections ended without an answer.
+    let first = timeout(Duration::from_secs(2), waiting[0].next()).await;
+    assert!(!matches!(first, Ok(Some(Ok(_))) | Err(_)), "{first:?}");
+}
+
+#[tokio::test]
+async fn one_token_cannot_take_every_connection_with_sockets() {
+    let server = TestServer::start().await;
+    let bearer = server.bearer();
+    let mut open = Vec::new();
+    let refused = loop {
+        match connect(&server, &[&bearer]).await {
+            Ok(socket) => open.push(socket),
+            Err(status) => break status,
+        }
+        assert!(open.len() < 500, "there is no limit");
+    };
+    assert_eq!(refused, 429);
+    assert_eq!(open.len(), 96);
+    // Others are not affected, and neither is the limit of the first frame avoided.
+    let ann = format!("authorization: Bearer {}", server.ann);
+    assert!(connect(&server, &[&ann]).await.is_ok());
+    let mut by_frame = connect(&server, &[]).await.unwrap();
+    let hello = json!({"type": "hello", "token": server.owner});
+    say(&mut by_frame, &hello).await;
+    let answer = hear_frame(&mut by_frame).await;
+    assert_eq!(answer["code"], "too_many_connections", "{answer}");
+    open.pop();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-    while connect(&server, &[]).await.is_err() {
+    while connect(&server, &[&bearer]).await.is_err() {
         assert!(tokio::time::Instant::now() < deadline);
     }
+}
+
+#[tokio::test]
+async fn one_user_cannot_take_every_connection_with_many_tokens() {
+    let server = TestServer::start().await;
+    let mut open = Vec::new();
+    for number in 0..3 {
+        let name = format!("phone {number}");
+        let scopes = [AccessScope::Chat];
+        let tokens = &server.parts.tokens;
+        let token = tokens.create(&name, "ann", &scopes, None).await.unwrap();
+        let bearer = format!("authorization: Bearer {}", token.secret.expose());
+        while let Ok(socket) = connect(&server, &[&bearer]).await {
+            open.push(socket);
+            assert!(open.len() < 500, "there is no limit");
+        }
+    }
+    assert_eq!(open.len(), 128);
+    assert!(connect(&server, &[&server.bearer()]).await.is_ok());
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn a_server_with_a_certificate_speaks_tls_only_and_its_cookie_is_secure() 
     let (files, certificate) = write_files(folder.path());
     let server = TestServer::start_with(Some(TlsIdentity::read(&files).unwrap())).await;
     let port = server.address.port();
-    let code = server.parts.logins.code("ann", AccessScope::ALL.to_vec());
+    let code = server.parts.logins.code("ann", AccessScope::all_of("ann"));
     let body = format!("{{\"code\":\"{}\"}}", code.unwrap());
     let head = format!(
         "POST /v1/login HTTP/1.1\r\nhost: localhost:{port}\r\norigin: https://localhost:{port}\r\n\

@@ -227,7 +227,7 @@ async fn interrupted_or<T>(
 
 async fn create_token(state: &Path) -> Result<String, CliError> {
     let params = json!({ "name": "demo", "user": "demo", "scopes": ["chat"], "expires": null });
-    let created = administer_stored(state, "token.create", &params).await;
+    let created = administer_stored(state, ("token.create", false), &params).await;
     let created = created.map_err(|text| CliError::new(Exit::Failed, text))?;
     let secret = created.get("secret").and_then(Value::as_str);
     Ok(secret.unwrap_or_default().to_owned())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tenterhook_agent::CancellationToken;
 use tenterhook_engine::{Engine, HookObserver, JournalSink};
-use tenterhook_inspect::InspectedSource;
+use tenterhook_inspect::{InspectedSource, ShownSessions};
 use tenterhook_journal::FileJournal;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::hook_list::HookListing;
@@ -40,7 +40,7 @@ impl RunInspection {
         }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let page = InspectorPage::bind(address, "tenterhook run --inspect").await?;
-        let collected = LiveInspector::start(true)?;
+        let collected = LiveInspector::start(true, ShownSessions::default())?;
         let inspector = Arc::new(collected.inspector(InspectedSource::Run));
         output::note(format_args!(
             "Open {} in a browser to inspect this run. The link works once.",

@@ -9,8 +9,6 @@ use crate::modules::{File, Modules};
 use crate::references::References;
 use crate::{cycles, functions, public_types, references};
 
-/// The largest number of lines of a crate, without tests.
-const MAX_CRATE: usize = 9_500;
 /// The largest number of lines of a file, without tests.
 const MAX_FILE: usize = 900;
 
@@ -67,13 +65,6 @@ impl Report {
         for found in &self.crates {
             for files in &found.cycles {
                 faults.push(format!("import cycle: {}", files.join(", ")));
-            }
-            let of_systems: usize = found.systems.iter().map(|(_, lines)| lines).sum();
-            let own = (format!("crate {}", found.name), found.lines - of_systems);
-            for (name, lines) in found.systems.iter().chain([&own]) {
-                if *lines > MAX_CRATE {
-                    faults.push(format!("{name}: {lines} lines, at most {MAX_CRATE}"));
-                }
             }
             let (file, lines) = &found.largest;
             if *lines > MAX_FILE {
@@ -389,32 +380,6 @@ mod tests {
             cycles(&files),
             [["crates/it/src/a.rs", "crates/it/src/b.rs"]]
         );
-    }
-
-    #[test]
-    fn a_hook_system_counts_apart_from_its_crate() {
-        let long = "\n// line".repeat(MAX_CRATE);
-        let system = |lines: &str| format!("mod b;\npub static SYSTEM: u8 = 1;{lines}\n");
-        for (lines, folder, faults) in [("", &*long, 1), ("", "", 0), (&*long, "", 1)] {
-            let (system, folder) = (system(lines), format!("{folder}\n"));
-            let files = [
-                ("Cargo.toml", "[workspace]\ndependencies = {}\n"),
-                ("crates/it/Cargo.toml", MANIFEST),
-                ("crates/it/src/lib.rs", "mod a;\n"),
-                ("crates/it/src/a.rs", &system),
-                ("crates/it/src/a/b.rs", &folder),
-            ];
-            let report = Report::of(workspace(&files).path()).unwrap();
-            let found = report.faults();
-            let of_system = found
-                .iter()
-                .filter(|fault| fault.starts_with("hook system a: "));
-            assert_eq!(of_system.count(), faults, "{found:?}");
-            assert!(
-                !found.iter().any(|fault| fault.starts_with("crate ")),
-                "{found:?}"
-            );
-        }
     }
 
     #[test]

@@ -13,8 +13,7 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, SendArgs};
-use crate::client::call;
-use crate::status::entries;
+use crate::client::{call, entries};
 
 pub(super) async fn chats(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let listed = json!({ "chats": call("chats", json!({}), interrupts).await? });

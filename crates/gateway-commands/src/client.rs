@@ -9,6 +9,7 @@ use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_terminal::output::escape::escape_line;
 
 /// The folder of the gateway's state in the data folder.
 const FOLDER: &str = "gateway";
@@ -100,4 +101,19 @@ fn described(error: &ControlError) -> CliError {
             shown
         }
     }
+}
+
+/// Returns the entries of a list in an answer.
+pub(super) fn entries<'a>(answer: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    answer
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Returns a text in an answer, safe to print, or an empty text if the answer has none.
+pub(super) fn text(value: &Value, name: &str) -> String {
+    let text = value.get(name).and_then(Value::as_str);
+    text.map(escape_line).unwrap_or_default()
 }

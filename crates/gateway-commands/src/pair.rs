@@ -9,9 +9,8 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, PairCommand};
-use crate::client::{Proven, administer};
+use crate::client::{Proven, administer, entries, text};
 use crate::grant::give_rights;
-use crate::status::{entries, text};
 
 pub(super) async fn pair(command: PairCommand, interrupts: &Interrupts) -> Result<(), CliError> {
     let (method, params) = match command {

@@ -9,7 +9,7 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ChannelsArgs, ChannelsCommand, ListArgs};
-use crate::client::call;
+use crate::client::{call, entries, text};
 use crate::grant::give_rights;
 
 pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
@@ -155,19 +155,4 @@ fn row(channel: &Value) -> Vec<Cell> {
         (text(channel, "since"), style::QUIET),
         plain(text(channel, "error")),
     ]
-}
-
-/// Returns the entries of a list in an answer.
-pub(super) fn entries<'a>(answer: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    answer
-        .get(name)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-/// Returns a text in an answer, safe to print, or an empty text if the answer has none.
-pub(super) fn text(value: &Value, name: &str) -> String {
-    let text = value.get(name).and_then(Value::as_str);
-    text.map(escape_line).unwrap_or_default()
 }

@@ -11,9 +11,8 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, TokenArgs, TokenCommand};
-use crate::client::{Proven, administer};
+use crate::client::{Proven, administer, entries, text};
 use crate::grant::give_rights;
-use crate::status::{entries, text};
 
 pub(super) async fn token(command: TokenCommand, interrupts: &Interrupts) -> Result<(), CliError> {
     match command {

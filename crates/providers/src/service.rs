@@ -180,7 +180,7 @@ pub enum ConnectError {
     Client(#[source] reqwest::Error),
     /// TLS cannot be set up, for example because this machine has no root certificates.
     #[error("cannot set up TLS")]
-    Tls(#[source] tenterhook_runners::http::TlsError),
+    Tls(#[source] tenterhook_runners::http::ClientTlsError),
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::exchange;
 pub use answer::drain;
 pub use client::{direct_client, post, prepare};
 pub use target::{HeaderError, Headers, Target, TargetError};
-pub use tls::{TlsError, tls_config, tls_config_without_roots};
+pub use tls::{ClientTlsError, tls_config, tls_config_without_roots};
 
 /// Posts each event to a URL and reads the answer in a dialect.
 ///

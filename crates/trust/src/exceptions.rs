@@ -554,7 +554,7 @@ mod tests {
         for text in [
             "",
             "{}",
-            &whole[..whole.len() - 3],
+            whole.trim_end().strip_suffix('}').unwrap(),
             &whole.replace("\"version\": 1", "\"version\": 2"),
             &whole.replace("\"term\": \"project\"", "\"term\": \"always\""),
             &other_digest,
@@ -641,8 +641,10 @@ mod tests {
         // The last digit of the digest is not part of the id.
         let text = fs::read_to_string(&path).unwrap();
         let end = text.find("\",\n  \"project\"").unwrap();
-        let digit = if &text[end - 1..end] == "0" { "1" } else { "0" };
-        let other = format!("{}{digit}{}", &text[..end - 1], &text[end..]);
+        let (before, after) = text.split_at(end);
+        let mut before = before.to_owned();
+        let digit = if before.pop() == Some('0') { '1' } else { '0' };
+        let other = format!("{before}{digit}{after}");
         fs::write(&path, &other).unwrap();
         assert_eq!(call(&one, "rm x").await.unwrap(), "no");
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
@@ -756,7 +758,7 @@ mod tests {
             at in any::<prop::sample::Index>(),
             byte in b' '..b'~',
         ) {
-            let denial = |text: &str| (of_input(json!({ "cmd": text, "cwd": "src" })), PathBuf::new());
+            let denial = |text: &str| (of_input(&json!({ "cmd": text, "cwd": "src" })), PathBuf::new());
             let mut bytes = text.clone().into_bytes();
             let place = at.index(bytes.len());
             bytes[place] = byte;
@@ -766,7 +768,7 @@ mod tests {
         }
     }
 
-    fn of_input(input: Value) -> HookDenial {
+    fn of_input(input: &Value) -> HookDenial {
         HookDenial {
             hook: "guard".into(),
             source: Source::CODE,
@@ -782,7 +784,7 @@ mod tests {
     fn the_order_of_keys_does_not_matter() {
         let parse = |text| {
             (
-                of_input(serde_json::from_str(text).unwrap()),
+                of_input(&serde_json::from_str(text).unwrap()),
                 PathBuf::new(),
             )
         };
@@ -795,7 +797,7 @@ mod tests {
     async fn a_hook_that_is_managed_for_all_users_has_no_way_out() {
         let place = Place::new();
         let one = place.of("one");
-        let mut denial = of_input(json!({}));
+        let mut denial = of_input(&json!({}));
         assert!(one.rule(denial.clone()).await.remedy.is_some());
         denial.source.layer = Layer::System;
         assert_eq!(one.rule(denial).await, DenialRuling::default());

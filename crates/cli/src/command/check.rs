@@ -331,25 +331,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
             "Tenterhook never fires `{event}`; its hooks run only in a program that does"
         ));
     }
-    for source in &unapproved {
-        show_warnings(&source.problems);
-        warn(format_args!(
-            "the current version of `{}` is not approved, so it is not in force",
-            escape_line(&source.path.display().to_string())
-        ));
-    }
-    if broken.is_empty() && !unapproved.is_empty() {
-        let message = format!("{} cannot be loaded", count(unapproved.len(), "source"));
-        let hint = "repair it, then approve its hooks with `tenterhook trust`";
-        return Err(CliError::new(Exit::Config, message).hint(hint));
-    }
-    if !broken.is_empty() {
-        return Err(if args.files.is_empty() && args.extensions.is_empty() {
-            CliError::broken(broken)
-        } else {
-            CliError::from(LoadError::from(broken))
-        });
-    }
+    refuse_broken(args, broken, &unapproved)?;
     let files = shown_files(&files);
     HookCoverage::show(&loaded);
     let (hooks, events) = (count(hooks, "hook"), count(events, "event"));
@@ -373,6 +355,34 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         styled(style::GOOD, "ok:"),
     ));
     Ok(Exit::Done)
+}
+
+/// Fails if a source cannot be loaded, also if it is not approved.
+fn refuse_broken(
+    args: &CheckArgs,
+    broken: Vec<BrokenSource>,
+    unapproved: &[BrokenSource],
+) -> Result<(), CliError> {
+    for source in unapproved {
+        show_warnings(&source.problems);
+        warn(format_args!(
+            "the current version of `{}` is not approved, so it is not in force",
+            escape_line(&source.path.display().to_string())
+        ));
+    }
+    if broken.is_empty() && unapproved.is_empty() {
+        return Ok(());
+    }
+    if broken.is_empty() {
+        let message = format!("{} cannot be loaded", count(unapproved.len(), "source"));
+        let hint = "repair it, then approve its hooks with `tenterhook trust`";
+        return Err(CliError::new(Exit::Config, message).hint(hint));
+    }
+    Err(if args.files.is_empty() && args.extensions.is_empty() {
+        CliError::broken(broken)
+    } else {
+        CliError::from(LoadError::from(broken))
+    })
 }
 
 fn shown_files(files: &[PathBuf]) -> String {

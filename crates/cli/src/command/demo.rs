@@ -75,7 +75,8 @@ pub(crate) async fn demo(args: DemoArgs, interrupts: &Interrupts) -> Result<Exit
     } else if interrupts.is_interrupted() {
         output::note("The demo was interrupted.");
     } else {
-        conclude(&runs, survived, args.scripts);
+        conclude(&runs, survived);
+        suggest(args.scripts);
     }
     if interrupts.is_interrupted() {
         return Ok(Exit::Interrupted);
@@ -219,7 +220,7 @@ fn introduce(folder: &Path, has_scripts: bool) {
     output::line("");
 }
 
-fn conclude(runs: &[RunRecord], survived: bool, has_scripts: bool) {
+fn conclude(runs: &[RunRecord], survived: bool) {
     let of = |effect: &str| runs.iter().filter(|run| run.effect == effect).count();
     let ran = runs
         .iter()
@@ -242,6 +243,10 @@ fn conclude(runs: &[RunRecord], survived: bool, has_scripts: bool) {
             styled(style::BAD, "is gone")
         },
     ));
+}
+
+/// Shows what to try after the demo.
+fn suggest(has_scripts: bool) {
     let more = if has_scripts {
         ("demo --gateway", "hooks on the messages of a chat")
     } else {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tenterhook_engine::{EventClass, EventName, MemoryJournal};
 use tenterhook_systems::form::ReadBack;
 
-use crate::command::fire::args::FireArgs;
+use crate::command::fire::args::{FireArgs, PayloadArgs};
 use crate::command::host_args::warn_of_switched_off;
 use crate::event_name::parse_event_name;
 use crate::working_dir::current_dir;
@@ -33,13 +33,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let name = parse_event_name(&args.event)?;
     let explanation = explanation(&args, &name);
     let (event_name, payload) = (name.clone(), args.payload);
-    let read = move || {
-        let made = input::payload(&event_name, &payload)?;
-        if payload.example {
-            return input::in_form(&event_name, made, &payload).map(FireInput::Example);
-        }
-        input::event(&event_name, &made, &payload).map(FireInput::Event)
-    };
+    let read = move || FireInput::read(&event_name, &payload);
     let read = match run_blocking(interrupts, read).await? {
         FireInput::Event(read) => read,
         FireInput::Example(example) => {
@@ -125,6 +119,16 @@ enum FireInput {
     Event(ReadBack),
     /// An example payload to print.
     Example(Value),
+}
+
+impl FireInput {
+    fn read(event: &EventName, payload: &PayloadArgs) -> Result<Self, CliError> {
+        let made = input::payload(event, payload)?;
+        if payload.example {
+            return input::in_form(event, made, payload).map(Self::Example);
+        }
+        input::event(event, &made, payload).map(Self::Event)
+    }
 }
 
 /// Returns the command that shows which hooks match a call like this one. It leaves out values that would need

@@ -151,21 +151,20 @@ impl GuardReport {
             }
             return;
         };
-        let label = |look, label: &str| styled(look, label).to_string();
         output::line(format_args!(
             "{} {}",
-            label(style::BAD, "problem:"),
+            styled(style::BAD, "problem:"),
             worst.text
         ));
         output::line(format_args!(
             "{} {}",
-            label(style::NAME, "next:"),
+            styled(style::NAME, "next:"),
             shown_step(&worst.next_step)
         ));
         for other in others {
             output::line(format_args!(
                 "{} {}",
-                label(style::CARE, "also:"),
+                styled(style::CARE, "also:"),
                 other.text
             ));
         }

@@ -85,7 +85,7 @@ impl ChatClient {
         stderr.read_line(&mut shown).unwrap();
         let number: String = shown.chars().filter(char::is_ascii_digit).take(2).collect();
         let is_question = |frame: &Value| frame["type"] == "question";
-        let asked = frames(events).find(is_question).expect("a question");
+        let asked = frames(events).find(is_question).unwrap();
         let text = choose(&number, &asked["question"]);
         let nonce = asked["nonce"].as_str().unwrap();
         let path = format!("/v1/chats/confirm/approvals/{nonce}");

@@ -85,13 +85,13 @@ fn deny(engine: &Engine, id: &str, phase: Phase) {
 }
 
 fn runs(journal: &MemoryJournal) -> Vec<RunRecord> {
-    let runs = journal
-        .take()
-        .into_iter()
-        .filter_map(|record| match record {
-            JournalRecord::Run(run) => Some(run),
-            _ => None,
-        });
+    let runs = journal.take().into_iter().filter_map(|record| {
+        if let JournalRecord::Run(run) = record {
+            Some(run)
+        } else {
+            None
+        }
+    });
     runs.collect()
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::address::not_public;
 use super::target::{Headers, Target};
-use super::tls::{TlsError, tls_config, tls_config_without_roots};
+use super::tls::{ClientTlsError, tls_config, tls_config_without_roots};
 
 /// How long it may take to connect, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -184,7 +184,7 @@ fn build(is_secure: bool, resolver: Option<PublicOnly>) -> Result<reqwest::Clien
 ///
 /// # Errors
 /// Fails if `is_secure` and this machine has no root certificates, or the program has no TLS provider.
-pub fn direct_client(is_secure: bool) -> Result<reqwest::ClientBuilder, TlsError> {
+pub fn direct_client(is_secure: bool) -> Result<reqwest::ClientBuilder, ClientTlsError> {
     let tls = if is_secure {
         tls_config(&["http/1.1"])
     } else {

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// The error of an HTTP client that cannot be created.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
-pub enum TlsError {
+pub enum ClientTlsError {
     /// The program has no TLS provider.
     #[error(
         "this program has no TLS provider for HTTP hooks; install one at its start with \
@@ -31,7 +31,7 @@ pub enum TlsError {
 ///
 /// # Errors
 /// Fails if this machine has no root certificates, or the program no TLS provider.
-pub fn tls_config(protocols: &[&str]) -> Result<ClientConfig, TlsError> {
+pub fn tls_config(protocols: &[&str]) -> Result<ClientConfig, ClientTlsError> {
     let provider = provider()?;
     let verifier = Verifier::new(Arc::clone(&provider))?;
     let mut config = builder(provider)?
@@ -51,7 +51,7 @@ pub fn tls_config(protocols: &[&str]) -> Result<ClientConfig, TlsError> {
 ///
 /// # Errors
 /// Fails if the program has no TLS provider, or the provider supports none of the protocol versions.
-pub fn tls_config_without_roots() -> Result<ClientConfig, TlsError> {
+pub fn tls_config_without_roots() -> Result<ClientConfig, ClientTlsError> {
     let config = builder(provider()?)?;
     Ok(config
         .with_root_certificates(RootCertStore::empty())
@@ -63,16 +63,16 @@ pub fn tls_config_without_roots() -> Result<ClientConfig, TlsError> {
     clippy::unnecessary_wraps,
     reason = "without the feature, there may be no provider"
 )]
-fn provider() -> Result<Arc<CryptoProvider>, TlsError> {
+fn provider() -> Result<Arc<CryptoProvider>, ClientTlsError> {
     Ok(Arc::new(rustls::crypto::ring::default_provider()))
 }
 
 // `rustls` could also choose by the features of the program, but it would install that choice for the whole process.
 #[cfg(not(feature = "ring"))]
-fn provider() -> Result<Arc<CryptoProvider>, TlsError> {
+fn provider() -> Result<Arc<CryptoProvider>, ClientTlsError> {
     CryptoProvider::get_default()
         .cloned()
-        .ok_or(TlsError::NoProvider)
+        .ok_or(ClientTlsError::NoProvider)
 }
 
 fn builder(

@@ -208,7 +208,7 @@ mod tests {
         let mut completion = Completion::new(Arc::default(), printer);
         let line = "nothing matches";
         let found = completion.complete(line, line.len());
-        let [suggestion] = &found.suggestions()[..] else {
+        let [suggestion] = found.suggestions() else {
             panic!("{found:?}");
         };
         assert_eq!(suggestion.value, "");

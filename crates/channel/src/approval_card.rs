@@ -1,6 +1,6 @@
 //! The question whether a tool call may run, as people in every channel read it.
 //!
-//! Whoever wrote the call wants it to look harmless. So the command comes first, nothing in it can move or hide text, and
+//! Anyone who wrote the call wants it to look harmless. So the command comes first, nothing in it can move or hide text, and
 //! different commands never look the same.
 
 use std::fmt::Write as _;
@@ -186,7 +186,7 @@ fn escape_of(character: char) -> Option<String> {
         _ if character.is_control() || character.is_whitespace() || is_format(character) => {
             Some(character.escape_unicode().to_string())
         }
-        // The blank of Braille looks like a space, and the combining joiner like nothing.
+        // The empty pattern of Braille looks like a space, and the combining joiner like nothing.
         '\u{2800}' => Some(character.escape_unicode().to_string()),
         _ => None,
     }

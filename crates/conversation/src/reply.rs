@@ -104,7 +104,7 @@ impl<'a> Reply<'a> {
         let message = &self.record.message;
         let published = publish(self.outlet, self.delivery, &message.chat, frames, settled);
         if published.await.is_err() {
-            // Whoever waits for the answer to this message learns that there will be none.
+            // A client that waits for the answer to this message learns that there will be none.
             let lost = Frame::Error {
                 turn: None,
                 message_id: Some(message.message_id.clone()),

@@ -351,7 +351,7 @@ impl<'a> PlanRun<'a> {
         Some((exceptions, stop, denial))
     }
 
-    /// Notes what becomes of a denial.
+    /// Records whether a denial stands.
     fn apply_ruling(
         &mut self,
         hook: &Hook,

@@ -95,7 +95,7 @@ impl ExceptionStore {
     /// Opens the store in the folder for data. The folder need not exist.
     pub fn open(data_dir: &Path) -> Self {
         Self {
-            dir: data_dir.join("trust"),
+            dir: data_dir.to_owned(),
         }
     }
 
@@ -743,7 +743,7 @@ mod tests {
             }
             let without_place = |(denial, project): &(HookDenial, PathBuf)| {
                 let mut denial = denial.clone();
-                // A hook may move within its file. A hook without a file is none of a file without a name.
+                // A hook may move within its file. A hook without a file is not one of a file without a name.
                 denial.source.line = None;
                 denial.source.path.take_if(|path| path.as_os_str().is_empty());
                 (denial, project.clone())

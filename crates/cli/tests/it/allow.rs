@@ -43,7 +43,7 @@ fn a_denied_call_of_a_host_is_let_through_once_and_that_is_recorded() {
     let denied = denial(&stage, "sudo ls");
     let id = id_in(&denied);
     let way_out = format!("If this was wrong, the user can run `tenterhook allow {id} --once`.");
-    assert!(denied.ends_with(&way_out), "{denied}");
+    assert!(denied.contains(&way_out), "{denied}");
     assert_eq!(id_in(&denial(&stage, "sudo ls")), id);
     assert_ne!(id_in(&denial(&stage, "sudo ls -a")), id);
 
@@ -136,7 +136,8 @@ fn status_lists_what_is_in_force_and_reports_a_damaged_exception() {
         let printed = stage.tenterhook(args);
         assert_eq!(printed.status, 3, "{printed:?}");
         let problem = format!("invalid file `{}`", path.display());
-        assert!(printed.stderr.contains(&problem), "{printed:?}");
+        let text = format!("{}{}", printed.stdout, printed.stderr);
+        assert!(text.contains(&problem), "{printed:?}");
     }
     let printed = stage.claude("s1", "sudo ls");
     assert!(printed.claude_denial().is_some());
@@ -149,7 +150,7 @@ fn status_lists_what_is_in_force_and_reports_a_damaged_exception() {
 }
 
 fn exceptions(stage: &HostStage) -> PathBuf {
-    stage.path("home/.local/share/tenterhook/trust/exceptions")
+    stage.path("home/.local/share/tenterhook/exceptions")
 }
 
 #[test]
@@ -158,11 +159,7 @@ fn a_guard_that_fails_has_no_way_out() {
         .hooks("hooks: [{event: pre_tool_use, name: broken, command: ./does-not-exist.sh}]");
     let denied = denial(&stage, "ls");
     assert!(!denied.contains("tenterhook allow"), "{denied}");
-    assert!(
-        !stage
-            .path("home/.local/share/tenterhook/trust/denials")
-            .exists()
-    );
+    assert!(!stage.path("home/.local/share/tenterhook/denials").exists());
 }
 
 #[test]

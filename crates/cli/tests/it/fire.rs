@@ -52,7 +52,8 @@ fn the_json_report_has_every_key_and_the_final_event() {
     let run = |hook: &str, line: u32, effect: &str, reason: Value| {
         json!({
             "hook": hook, "handler": "command", "source": format!("hooks.yaml:{line}"), "status": "completed",
-            "effect": effect, "reason": reason, "cause": null, "let_through": false, "duration_ms": "[TIME]",
+            "effect": effect, "reason": reason, "cause": null, "let_through": false, "exception": null,
+            "duration_ms": "[TIME]",
         })
     };
     let expected = json!({
@@ -63,6 +64,7 @@ fn the_json_report_has_every_key_and_the_final_event() {
         "error": null,
         "permission": "ask",
         "blocked": false,
+        "remedy": null,
         "event": {
             "event": "pre_tool_use", "event_id": "[STAMP]", "sequence": 1, "timestamp": "[STAMP]",
             "session_id": "s1", "cwd": "/srv", "agent": {"name": "root", "id": "a1"}, "invoked_by": "main",

@@ -245,7 +245,7 @@ fn a_program_that_is_missing_or_damaged_denies_and_status_names_it() {
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("run `tenterhook install` again"), "{text}");
         let ran = stage.run(&program, &["doctor"]);
-        assert!(ran.status == 3 && ran.stderr.contains(expected), "{ran:?}");
+        assert!(ran.status == 3 && ran.stdout.contains(expected), "{ran:?}");
         let ran = stage.run(&program, &["status", "--json"]);
         assert!(
             ran.stdout.contains("\"ok\":false") || ran.stdout.contains("\"ok\": false"),

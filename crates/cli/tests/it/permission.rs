@@ -1,6 +1,6 @@
 //! `tenterhook run`: rules, `--yes` and hooks decide about a tool call when no one can be asked.
 
-use crate::stage::Test;
+use crate::stage::{Test, without_denial_id};
 
 /// Returns whether the model's command ran, and the text that a person saw.
 fn write_something(args: &[&str], hooks: &str) -> (bool, String) {
@@ -13,7 +13,10 @@ fn write_something(args: &[&str], hooks: &str) -> (bool, String) {
         .hooks(hooks)
         .run();
     assert_eq!((ran.stderr.as_str(), ran.status), ("", 0));
-    (ran.path("work/ran").exists(), ran.stdout)
+    (
+        ran.path("work/ran").exists(),
+        without_denial_id(&ran.stdout),
+    )
 }
 
 fn denied(reason: &str) -> (bool, String) {
@@ -77,7 +80,10 @@ fn a_hook_that_denies_beats_yes_and_rules_that_allow() {
         for args in [&["--yes"][..], &["--allow", "shell"]] {
             assert_eq!(
                 write_something(args, &hooks),
-                denied(&format!(" by hook `guard` ({event}): not here"))
+                denied(&format!(
+                    " by hook `guard` ({event}): not here\n    \
+                     If this was wrong, the user can run `tenterhook allow [ID] --once`."
+                ))
             );
         }
     }

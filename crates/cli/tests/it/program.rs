@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::stage::{Test, eventually, is_alive, json_lines};
+use crate::stage::{Test, eventually, is_alive, json_lines, without_denial_id};
 
 fn run() -> Test {
     Test::new().args(["run", "--no-journal"])
@@ -26,10 +26,15 @@ turns:
         .hooks("hooks: [{event: pre_tool_use, name: no-rm, command: echo not here >&2; exit 2}]")
         .run();
     assert_eq!(
-        ran.all(),
+        (
+            ran.stdout.as_str(),
+            without_denial_id(&ran.stderr).as_str(),
+            ran.status
+        ),
         (
             "The **answer**.\n",
-            "shell:  denied by hook `no-rm` (pre_tool_use): not here\n",
+            "shell:  denied by hook `no-rm` (pre_tool_use): not here\n    \
+             If this was wrong, the user can run `tenterhook allow [ID] --once`.\n",
             0
         )
     );

@@ -8,7 +8,7 @@ use std::time::Duration;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tempfile::TempDir;
 
-use crate::stage::Test;
+use crate::stage::{Test, without_denial_id};
 
 /// How long something may take that has to happen.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -233,7 +233,7 @@ turns:
     );
     sitting.until_prompt("");
     sitting.press("go\r");
-    insta::assert_snapshot!(sitting.until(|screen| screen.ends_with("So I do not.\n>")), @r"
+    insta::assert_snapshot!(without_denial_id(&sitting.until(|screen| screen.ends_with("So I do not.\n>"))), @r"
     `/help` shows the commands; Ctrl-D ends the session.
     > go
     Plan
@@ -246,6 +246,7 @@ turns:
       rm -rf x
     ● shell rm -rf x
       denied by hook `no-rm` (pre_tool_use): not here
+        If this was wrong, the user can run `tenterhook allow [ID] --once`.
     So I do not.
     >
     ");

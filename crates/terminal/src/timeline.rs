@@ -189,6 +189,7 @@ mod tests {
     #[test]
     fn no_line_of_a_run_is_wider_than_the_terminal() {
         let record = json!({
+            "v": 1, "event_id": "01939b2c-8f00-7000-8000-000000000001",
             "event": "pre_tool_use", "hook": "guard", "handler": "command", "source": "hooks.yaml",
             "status": "completed", "effect": "deny", "duration_ms": 1.0,
             "reason": "pushes to the main branch are not allowed before the release is done",

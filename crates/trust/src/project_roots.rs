@@ -52,7 +52,7 @@ fn without_links(path: PathBuf) -> PathBuf {
     let existing = path.ancestors().find_map(|above| {
         let real = fs::canonicalize(above).ok()?;
         let below = path.strip_prefix(above).ok()?;
-        // Joining nothing would add a separator, with which a file is no longer one.
+        // Joining an empty path would add a separator, and then the path of a file would name a folder.
         let is_whole = below.as_os_str().is_empty();
         Some(if is_whole { real } else { real.join(below) })
     });

@@ -32,9 +32,11 @@ pub struct HookDenial {
 }
 
 impl HookDenial {
-    /// Returns the denial of a hook whose effect stops `event`, if the event is a tool call.
+    /// Returns the denial of a hook whose effect stops `event`, if the event is a tool call. An event without the
+    /// arguments has none, because an exception would then be for every call of the tool.
     pub(crate) fn of(spec: &HookSpec, event: &EventRef, stop: &AnyEffect) -> Option<Self> {
         let (tool, input) = event.event().tool_call()?;
+        let input = input?.clone();
         let verdict = stop.permission.as_ref();
         Some(Self {
             hook: spec.id.clone(),
@@ -42,7 +44,7 @@ impl HookDenial {
             system: spec.system(),
             event: event.event().name().to_owned(),
             tool: tool.to_owned(),
-            input: input.cloned().unwrap_or_default(),
+            input,
             reason: verdict
                 .and_then(|verdict| verdict.reason.clone())
                 .or_else(|| stop.block.clone()),

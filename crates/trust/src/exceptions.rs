@@ -1,8 +1,8 @@
 //! The exceptions of the user: tool calls that may run although a hook denied them.
 //!
 //! ```text
-//! DATA/trust/denials/ID.json        the last calls that hooks denied, so that the user can see what an id means
-//! DATA/trust/exceptions/ID.json     one exception of the user
+//! DATA/denials/ID.json        the last calls that hooks denied, so that the user can see what an id means
+//! DATA/exceptions/ID.json     one exception of the user
 //! ```
 //!
 //! Each file is replaced as a whole, and an exception that counts once is used up by the process that removes its
@@ -589,11 +589,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
-        for open in [
-            path.as_path(),
-            path.parent().unwrap(),
-            &place.path("data/trust"),
-        ] {
+        for open in [path.as_path(), path.parent().unwrap(), &place.path("data")] {
             let before = mode(open);
             fs::set_permissions(open, fs::Permissions::from_mode(before | 0o022)).unwrap();
             assert!(call(&one, "rm x").await.is_some(), "{}", open.display());
@@ -627,7 +623,7 @@ mod tests {
         for number in 0..=MAX_DENIALS {
             call(&one, &format!("rm {number}")).await.unwrap();
         }
-        let kept = files(&place.path("data/trust/denials")).unwrap();
+        let kept = files(&place.path("data/denials")).unwrap();
         assert_eq!(kept.len(), MAX_DENIALS);
         assert_eq!(place.store().denied(&id).unwrap(), None);
     }
@@ -656,7 +652,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_place_to_remember_it_a_denial_has_no_id() {
         let place = Place::new();
-        fs::write(place.path("data/trust"), "a file").unwrap();
+        fs::write(place.path("data/denials"), "a file").unwrap();
         assert_eq!(call(&place.of("one"), "rm x").await.unwrap(), "no");
     }
 

@@ -13,7 +13,7 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{EntryId, JsonObject, Role, SessionId};
 use tenterhook_providers::{ModelId, ThinkingLevel};
-use tenterhook_resources::Resources;
+use crate::resource::Resources;
 use tenterhook_sessions::{Session, UnknownEntry};
 use tenterhook_tools::{Agents, RuleProblem, TRANSFER_TASK, TransferTask, add_background_tools};
 use tokio_util::sync::CancellationToken;

@@ -11,7 +11,7 @@ use tenterhook_protocol::event::{
     SessionInfoChange, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
-use tenterhook_resources::{ResourcePlaces, Resources};
+use crate::resource::{ResourcePlaces, Resources};
 use tenterhook_sessions::{Session, estimate_tokens};
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::TaskId;
 use tenterhook_protocol::event::SubagentStatus;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -234,7 +234,7 @@ impl BackgroundTask {
 
     fn line(&self) -> String {
         let (state, time) = self.state();
-        let task = cut::head(
+        let task = excerpt::head(
             self.task.lines().next().unwrap_or_default(),
             MAX_SHOWN_CHARS,
         );

@@ -11,7 +11,7 @@ use tenterhook_engine::Engine;
 use tenterhook_protocol::event::SessionDirectoryResolve;
 use tenterhook_protocol::{AgentRef, InvokedBy, Origin, SessionId};
 use tenterhook_providers::{Provider, ThinkingLevel};
-use tenterhook_resources::ResourcePlaces;
+use crate::resource::ResourcePlaces;
 use tenterhook_sessions::{Session, SessionStore};
 use tenterhook_tools::{
     AgentRestrictions, BACKGROUND_TOOLS, Permissions, ProtectedFiles, TRANSFER_TASK, Toolbox,

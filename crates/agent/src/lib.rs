@@ -74,6 +74,7 @@ mod model_call;
 mod model_calls;
 mod models;
 mod queue;
+pub mod resource;
 mod run;
 mod run_report;
 #[cfg(unix)]
@@ -106,7 +107,7 @@ pub use crate::queue::QueueFull;
 pub use crate::run_report::{Prompt, RunEnd, RunReport};
 pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 pub use tenterhook_providers::ThinkingLevel;
-pub use tenterhook_resources::{self as resource, ResourcePlaces, Resources};
+pub use resource::{ResourcePlaces, Resources};
 pub use tenterhook_sessions::{Session, SessionStore};
 pub use tenterhook_tools::{
     AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,

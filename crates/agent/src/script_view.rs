@@ -13,7 +13,7 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{EntryId, JsonObject, Message, SessionId, Usage, message_extra};
 use tenterhook_providers::{InvalidThinkingLevel, Provider, ThinkingLevel};
-use tenterhook_resources::{ResourceSource, Resources};
+use crate::resource::{ResourceSource, Resources};
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tenterhook_sessions::entry_kind::COMPACTION;
 use tenterhook_sessions::{Session, SessionView, estimate_tokens};

@@ -1,6 +1,6 @@
 //! The name of a session: one line that is short enough for a list.
 
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 
 /// The longest name of a session, in characters.
 const MAX_NAME_CHARS: usize = 200;
@@ -11,5 +11,5 @@ pub(crate) fn one_line(text: &str) -> String {
     let plain: String = plain.collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
     let line = words.join(" ");
-    cut::head(&line, MAX_NAME_CHARS).trim_end().to_owned()
+    excerpt::head(&line, MAX_NAME_CHARS).trim_end().to_owned()
 }

@@ -8,7 +8,7 @@ use parking_lot::MutexGuard;
 use serde_json::Value;
 use tenterhook_protocol::event::InputSource;
 use tenterhook_protocol::{Message, SessionId, Usage, message_extra};
-use tenterhook_resources::Resources;
+use crate::resource::Resources;
 #[cfg(unix)]
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tenterhook_tools::{Permissions, READ_FILE, RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};

@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook_engine::{Answer, AsyncHandler, Call, OnError, Phase, Policy};
+use tenterhook_engine::{Answer, AsyncHandler, Call, OnError, Policy};
 #[cfg(feature = "http")]
 use tenterhook_voice::{SttSettings, TtsSettings, VoiceError};
 use thiserror::Error;
@@ -121,21 +121,6 @@ const POLICIES: &[(&str, Policy)] = &[
 pub fn default_policy(name: &str) -> Option<Policy> {
     let policy = POLICIES.iter().find(|(builtin, _)| *builtin == name);
     policy.map(|(_, policy)| *policy)
-}
-
-/// Returns the phase of a built-in whose hook configures none. Built-ins that turn speech into text and back come first, so
-/// that every other hook sees the text.
-pub fn default_phase(name: &str) -> Phase {
-    if matches!(name, "stt" | "tts") {
-        Phase::Transform
-    } else {
-        Phase::Main
-    }
-}
-
-/// Returns whether the arguments of a built-in name programs that it starts, and files that these programs read.
-pub fn runs_programs_of_arguments(name: &str) -> bool {
-    matches!(name, "stt" | "tts")
 }
 
 /// The reasons why a built-in cannot be created.

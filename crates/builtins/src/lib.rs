@@ -1,13 +1,11 @@
-//! The built-in handlers, and what they share: finding secrets, snapshots of a work tree, and running git.
+//! The built-in handlers, and what they share: snapshots of a work tree, and running git.
 //!
 //! An embedder that registers only functions and commands does not compile this crate.
 
 #![forbid(unsafe_code)]
 
 pub mod builtin;
-pub mod git;
 mod response_cache;
-pub mod secret;
 pub mod snapshot;
 #[cfg(feature = "http")]
 mod voice_hook;

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, AskedBy, ScriptQuestion};
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 use tenterhook_protocol::event::SenderRole;
 use tokio::sync::oneshot;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 use tenterhook_protocol::ToolResult;
 use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 use tenterhook_tools::{ToolContext, ToolFailure, TypedTool};

@@ -11,7 +11,6 @@ use serde_json::Value;
 use tenterhook_engine::event::{SessionEnd, SessionSource, SessionStart, UserPromptSubmit};
 use tenterhook_engine::journal::{HostRecord, JournalRecord};
 use tenterhook_engine::{Decision, Dispatcher, InvokedBy, JournalSink, JsonObject, SessionId};
-use tenterhook_setup::journal::without_secrets;
 use tenterhook_shim::failure;
 use tenterhook_shim::frame::{EventRequest, Printed};
 use tenterhook_shim::place::DaemonPlace;
@@ -42,7 +41,6 @@ pub(crate) struct HostEvents {
     pub(crate) hosts: Arc<HostProcesses>,
     pub(crate) counters: EventCounters,
     pub(crate) journal: Arc<DailyJournal>,
-    redacted: Arc<dyn JournalSink>,
     /// The tasks that continue after the host has its answer.
     pub(crate) tasks: TaskTracker,
 }
@@ -64,14 +62,12 @@ impl HostEvents {
     /// Fails if the list of host processes cannot be read.
     pub(crate) fn new(journal: DailyJournal, place: &DaemonPlace) -> io::Result<Self> {
         let journal = Arc::new(journal);
-        let redacted = without_secrets(Arc::clone(&journal) as Arc<dyn JournalSink>);
         let hosts = HostProcesses::new(place.hosts.clone())?;
         Ok(Self {
-            projects: ProjectCache::new(Arc::clone(&redacted), place.sessions.clone()),
+            projects: ProjectCache::new(Arc::clone(&journal) as _, place.sessions.clone()),
             hosts: Arc::new(hosts),
             counters: EventCounters::default(),
             journal,
-            redacted,
             tasks: TaskTracker::new(),
         })
     }
@@ -108,7 +104,7 @@ impl HostEvents {
         }
         let mut record = HostRecord::now(host.name, event.name);
         record.problem = Some(problem.to_owned());
-        self.redacted.record_at_once(JournalRecord::Host(record));
+        self.journal.record_at_once(JournalRecord::Host(record));
     }
 
     async fn answer(
@@ -330,7 +326,7 @@ impl HostEvents {
         record.session_id = Some(session_id);
         record.downgrades = downgrades;
         record.let_through = let_through > 0;
-        self.redacted.record_at_once(JournalRecord::Host(record));
+        self.journal.record_at_once(JournalRecord::Host(record));
     }
 }
 

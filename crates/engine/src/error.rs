@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tenterhook_protocol::journal::RunStatus;
-use tenterhook_protocol::{NotHonoured, RewriteError};
+use tenterhook_protocol::{NotHonoured, RewriteError, error_chain};
 use thiserror::Error;
 
 use crate::tools::ToolInputError;
@@ -186,18 +186,6 @@ impl HandlerError {
             RunStatus::Failed
         }
     }
-}
-
-/// Returns the error and its causes, separated by `: `, so that they fit on one line of a journal.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// Returns a duration in seconds, rounded to milliseconds, without trailing zeros.

@@ -80,7 +80,7 @@ mod watch;
 pub use dialect::{Dialect, Reply};
 pub use dispatcher::{Dispatched, Dispatcher};
 pub use engine::{Engine, EngineBuilder};
-pub use error::{HandlerError, ReadError, WriteError, error_chain};
+pub use error::{HandlerError, ReadError, WriteError};
 pub use event_ref::EventRef;
 pub use exceptions::{DenialRuling, Exception, Exceptions, HookDenial};
 pub use fold::fold;

@@ -93,6 +93,12 @@ pub enum HookAction {
 }
 
 impl HookAction {
+    /// Returns whether the action is a built-in that turns speech into text or back. It runs before other hooks, and its
+    /// arguments name programs that it starts and files that these programs read.
+    pub fn is_speech(&self) -> bool {
+        matches!(self, Self::Builtin { name, .. } if matches!(name.as_str(), "stt" | "tts"))
+    }
+
     /// Returns the command as a person would write it, or `None` if the action is not a command.
     pub fn text(&self) -> Option<String> {
         match self {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tenterhook_builtins::builtin::default_phase;
 use tenterhook_engine::{Matcher, OnError, Phase};
 use tenterhook_process::Shell;
 use tenterhook_protocol::{EventKind, ParseEventNameError, events};
@@ -510,8 +509,9 @@ fn read_agent(report: &mut Report, fields: &Fields<'_>) -> Option<String> {
 
 fn read_phase(report: &mut Report, fields: &Fields<'_>, action: Option<&HookAction>) -> Phase {
     let words = Phase::ALL.map(|phase| (phase.as_str(), phase));
-    let default = if let Some(HookAction::Builtin { name, .. }) = action {
-        default_phase(name)
+    let default = if action.is_some_and(HookAction::is_speech) {
+        // Every other hook sees the text.
+        Phase::Transform
     } else {
         Phase::Main
     };

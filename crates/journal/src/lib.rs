@@ -21,6 +21,8 @@
 
 #![forbid(unsafe_code)]
 
+mod redaction;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -35,11 +37,15 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::redaction::{redacted, withheld};
+
+pub use crate::redaction::RedactingJournal;
+
 /// The number of dispatches that may wait for the disk before the next dispatch has to wait.
 const QUEUED_DISPATCHES: usize = 256;
 
-/// Appends records to a file, with one JSON object per line. A separate thread writes them. A
-/// dispatch only waits if 256 earlier dispatches are still waiting for the disk. If a write fails,
+/// Appends records to a file, with one JSON object per line and without their secrets. A separate
+/// thread writes them. A dispatch only waits if 256 earlier dispatches are still waiting for the disk. If a write fails,
 /// later records are still tried.
 #[derive(Debug)]
 pub struct FileJournal {
@@ -222,13 +228,13 @@ impl Writer {
         closing: CancellationToken,
     ) -> io::Result<()> {
         while let Some(Some(batch)) = closing.run_until_cancelled(records.recv()).await {
-            self.write(&batch);
+            self.write(batch);
         }
         // Closing wakes senders that wait for room in the queue. Records that they still send are
         // not awaited, because their thread may be the one that waits for this one.
         records.close();
         while let Ok(batch) = records.try_recv() {
-            self.write(&batch);
+            self.write(batch);
         }
         // Most events have no hooks and leave no record, and even a sync without new data may wait
         // for the disk.
@@ -252,17 +258,18 @@ impl Writer {
 
     /// Writes the records of one dispatch in a single write, so that several processes can share a
     /// file without mixing their lines.
-    fn write(&mut self, batch: &[JournalRecord]) {
+    fn write(&mut self, batch: Vec<JournalRecord>) {
         let mut lines = Vec::new();
         if self.is_torn {
             lines.push(b'\n');
         }
-        let encoded = batch.iter().try_for_each(|record| {
-            serde_json::to_writer(&mut lines, record)?;
-            lines.push(b'\n');
-            Ok(())
-        });
-        let written = encoded.and_then(|()| self.file.write_all(&lines));
+        for record in batch {
+            if let Err(error) = append_redacted(&mut lines, record) {
+                note(&self.problem, &withheld(&error));
+                self.first_error.get_or_insert(error.into());
+            }
+        }
+        let written = self.file.write_all(&lines);
         self.is_torn = written.is_err();
         self.has_written = true;
         if let Err(error) = written {
@@ -270,6 +277,14 @@ impl Writer {
             self.first_error.get_or_insert(error);
         }
     }
+}
+
+/// Appends a record as a line, without its secrets. An error leaves `lines` as it was.
+fn append_redacted(lines: &mut Vec<u8>, record: JournalRecord) -> Result<(), serde_json::Error> {
+    let line = serde_json::to_vec(&redacted(record)?)?;
+    lines.extend(line);
+    lines.push(b'\n');
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

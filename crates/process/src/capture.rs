@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use tenterhook_excerpt as cut;
+use tenterhook_protocol::excerpt;
 
 use crate::Capture;
 
@@ -33,9 +33,9 @@ impl Captured {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes);
         }
-        let (head, tail) = cut::sides(self.head(), self.tail());
+        let (head, tail) = excerpt::sides(self.head(), self.tail());
         let trimmed = self.bytes.len() - head.len() - tail.len();
-        let marker = cut::marker(self.omitted + trimmed as u64);
+        let marker = excerpt::marker(self.omitted + trimmed as u64);
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         Cow::Owned(format!("{head}{marker}{tail}"))
     }

@@ -47,6 +47,7 @@ mod companion;
 mod finished;
 #[cfg(unix)]
 mod fork_server;
+pub mod git;
 mod launch;
 mod limits;
 mod python_script;
@@ -57,8 +58,6 @@ mod slots;
 mod sys;
 mod warm;
 
-/// Shortens the output of a child.
-pub use tenterhook_excerpt as cut;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::capture::Captured;

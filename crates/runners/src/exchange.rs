@@ -14,7 +14,7 @@ pub(crate) fn of_answer(input_bytes: usize, answer: &[u8]) -> RawExchange {
     else {
         return RawExchange::new(input_bytes, answer);
     };
-    let kept = start.get(..tenterhook_excerpt::head_end(start));
+    let kept = start.get(..tenterhook_protocol::excerpt::head_end(start));
     let mut exchange = RawExchange::new(input_bytes, kept.unwrap_or_default());
     exchange.is_truncated = true;
     exchange

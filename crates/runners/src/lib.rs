@@ -26,10 +26,10 @@ pub mod model;
 pub mod private_dir;
 pub mod recipe;
 mod services;
+pub mod template;
 #[cfg(all(unix, feature = "workers"))]
 pub mod worker;
 
 #[cfg(feature = "command")]
 pub use command::CommandHandler;
 pub use services::Services;
-pub use tenterhook_templates as template;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
-use tenterhook_builtins::secret::RedactingJournal;
 use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
 use tenterhook_journal::FileJournal;
@@ -37,11 +36,6 @@ pub fn open(args: &JournalArgs) -> Result<Option<Arc<FileJournal>>, CliError> {
             .hint("name another file with `--journal FILE`, or pass `--no-journal`")
     })?;
     Ok(Some(Arc::new(journal)))
-}
-
-/// Returns a sink that forwards records without their secrets.
-pub fn without_secrets(sink: Arc<dyn JournalSink>) -> Arc<dyn JournalSink> {
-    Arc::new(RedactingJournal::new(sink))
 }
 
 fn default_path() -> Result<PathBuf, CliError> {

@@ -32,7 +32,7 @@ pub use self::dialect::Kodelet;
 pub use self::event::{EVENTS, KodeletEvent};
 
 use tenterhook_engine::Layer;
-use tenterhook_tool_names::Packing;
+use crate::tool_names::Packing;
 
 use crate::hook_folder::{
     ExecutableHooks, ExtensionPrograms, ExtensionUi, FolderBase, FolderFiles, FolderKind,

@@ -44,6 +44,7 @@ mod returned;
 pub mod settings_file;
 mod system;
 mod take_key;
+pub mod tool_names;
 pub mod tools;
 pub mod vibe;
 

@@ -14,7 +14,7 @@ pub use self::dialect::Native;
 use std::str::FromStr as _;
 
 use tenterhook_engine::{EventKind, EventName, NATIVE_SYSTEM};
-use tenterhook_tool_names::{AGENT_TOOLS, ToolTable};
+use crate::tool_names::{AGENT_TOOLS, ToolTable};
 
 use crate::hook_folder::{
     ExecutableHooks, FolderBase, FolderKind, FolderLocation, FolderPath, ScriptHooks,

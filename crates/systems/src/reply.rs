@@ -9,7 +9,7 @@ const STDERR_TAIL: usize = 2 << 10;
 pub(crate) fn stderr_tail(stderr: &[u8]) -> Option<String> {
     // `tail` does not cut a secret in two: the journal redacts only whole secrets.
     let text = String::from_utf8_lossy(stderr);
-    let text = tenterhook_excerpt::tail(text.trim_end(), STDERR_TAIL).trim();
+    let text = tenterhook_protocol::excerpt::tail(text.trim_end(), STDERR_TAIL).trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 

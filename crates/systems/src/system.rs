@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenterhook_tool_names::ToolTable;
+use crate::tool_names::ToolTable;
 
 use crate::form::definition::Form;
 use crate::hook_folder::FolderKind;

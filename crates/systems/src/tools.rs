@@ -1,6 +1,6 @@
 //! The tools of every hook system and the canonical tools that they stand for.
 //!
-//! Each system's folder has a table of its tools (`tools.rs`). [`tenterhook_tool_names`] translates calls
+//! Each system's folder has a table of its tools (`tools.rs`). [`tool_names`](crate::tool_names) translates calls
 //! with it in both directions. This module answers questions that need the tables of all systems:
 //!
 //! ```
@@ -25,7 +25,7 @@ mod native;
 
 pub use tenterhook_engine::{CanonicalCall, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames};
 
-pub use tenterhook_tool_names::{ArgumentRow, CANONICAL_TOOLS, CanonicalTool, ToolRow, ToolTable};
+pub use crate::tool_names::{ArgumentRow, CANONICAL_TOOLS, CanonicalTool, ToolRow, ToolTable};
 
 use self::native::tables;
 pub use self::native::{canonical_name_of_any, native};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use tenterhook_engine::Dialect;
 use tenterhook_protocol::JsonObject;
-use tenterhook_tool_names::UNTRANSLATED_AGENT_TOOLS;
+use crate::tool_names::UNTRANSLATED_AGENT_TOOLS;
 
 use crate::SYSTEMS;
 

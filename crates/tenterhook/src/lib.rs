@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub use tenterhook_engine::*;
-pub use tenterhook_journal::{FileJournal, JournalError};
+#[cfg(feature = "journal")]
+pub use tenterhook_journal::{FileJournal, JournalError, RedactingJournal};
 
 #[cfg(feature = "command")]
 pub mod command;

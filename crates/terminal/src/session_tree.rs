@@ -5,10 +5,10 @@ use std::iter;
 
 use serde_json::Value;
 use tenterhook_agent::Session;
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 use tenterhook_engine::event::SessionEntry;
 use tenterhook_engine::{EntryId, Message, message_extra};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_sessions::entry_kind::MESSAGE;
 
 use crate::output::escape::escape_line;
@@ -146,7 +146,7 @@ pub fn text_of(entry: &SessionEntry) -> String {
 
 /// Returns the beginning of the text, as one line and without secrets.
 pub fn beginning(text: &str) -> String {
-    let read = cut::head(text, MAX_READ);
+    let read = excerpt::head(text, MAX_READ);
     let redacted = Redactor::shared().redact(read);
     let words: Vec<&str> = redacted.split_whitespace().collect();
     let line = words.join(" ");

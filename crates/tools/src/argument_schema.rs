@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Value, json};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::JsonObject;
 use thiserror::Error;
 
@@ -107,7 +107,7 @@ fn of_object(schema: Value) -> Value {
 }
 
 fn describe(error: &ValidationError<'_>) -> String {
-    let found = cut::shortened(&error.instance().to_string(), MAX_VALUE);
+    let found = excerpt::shortened(&error.instance().to_string(), MAX_VALUE);
     let said = error.masked_with(found).to_string();
     let path = error.instance_path().as_str();
     if path.is_empty() {

@@ -1,6 +1,6 @@
 //! Shortens text for the model to its beginning and end.
 
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 
 /// The longest text that a tool gives to the model, in bytes.
 pub(crate) const MAX_BYTES: usize = 48 * 1024;
@@ -13,7 +13,7 @@ pub fn excerpt(text: String) -> String {
     if text.len() <= MAX_BYTES {
         return text;
     }
-    cut::omit_middle(&text, HEAD, MAX_BYTES - HEAD).into_owned()
+    excerpt::omit_middle(&text, HEAD, MAX_BYTES - HEAD).into_owned()
 }
 
 #[cfg(test)]

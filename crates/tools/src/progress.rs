@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::{ContentBlock, ToolResult};
 use tokio::sync::Notify;
 
@@ -55,7 +55,7 @@ impl Progress {
             if let ContentBlock::Text { text } = block
                 && text.len() > MAX_BYTES
             {
-                *text = cut::tail(text, MAX_BYTES).to_owned();
+                *text = excerpt::tail(text, MAX_BYTES).to_owned();
             }
         }
         let mut state = slot.state();

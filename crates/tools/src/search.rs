@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::ToolResult;
 use tokio_util::sync::CancellationToken;
 
@@ -201,7 +201,7 @@ impl FileSearch {
                 shown_key = Some(number);
             }
             if is_match || is_end {
-                let line = cut::head(line, MAX_LINE);
+                let line = excerpt::head(line, MAX_LINE);
                 self.found.push(format!("{shown}:{number}: {line}"));
             }
         }

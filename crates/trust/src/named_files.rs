@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tenterhook_builtins::builtin::runs_programs_of_arguments;
 use tenterhook_hookfile::HookAction;
 use tenterhook_process::Shell;
 use tenterhook_shell::{LineWord, LineWordKind, words};
@@ -94,7 +93,7 @@ impl NamedFiles {
                 });
                 reader.add_command(&words.collect::<Vec<_>>());
             }
-            HookAction::Builtin { name, args } if runs_programs_of_arguments(name) => {
+            HookAction::Builtin { name, args } if action.is_speech() => {
                 for text in args {
                     reader.add_inside(text);
                 }

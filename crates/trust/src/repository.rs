@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tenterhook_builtins::git::{Git, GitError};
+use tenterhook_process::git::{Git, GitError};
 use tenterhook_process::CancellationToken;
 
 use crate::record::ApprovalRecord;

@@ -280,7 +280,7 @@ impl ServiceClient {
         let is_separator = |c: char| c.is_whitespace() || c.is_control();
         let words = text.split(is_separator).filter(|word| !word.is_empty());
         let line = words.collect::<Vec<&str>>().join(" ");
-        tenterhook_process::cut::head(&line, SHOWN_ERROR).to_owned()
+        tenterhook_protocol::excerpt::head(&line, SHOWN_ERROR).to_owned()
     }
 
     fn failed(&self, problem: String) -> VoiceError {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::{Message, Role};
 
 /// The longest quoted tool result or argument text, in bytes.
@@ -47,7 +47,7 @@ fn quote_message(message: &Message) -> String {
 
 /// Cuts the middle out of text that is longer than `room` bytes.
 fn shortened(text: &str, room: usize) -> Cow<'_, str> {
-    cut::omit_middle(text, room / 4, room - room / 4)
+    excerpt::omit_middle(text, room / 4, room - room / 4)
 }
 
 #[cfg(test)]

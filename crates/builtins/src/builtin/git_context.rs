@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use tenterhook_engine::{Call, HandlerError};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::AnyEffect;
 
 use super::row::{blocking, context, directory};
-use crate::git::{self, Git, GitError};
+use tenterhook_process::git::{self, Git, GitError};
 
 /// The maximum number of bytes of git's output that the model gets.
 const GIT_LIMIT: usize = 4_096;
@@ -55,7 +55,7 @@ pub(super) async fn git_context(
     if text.is_empty() {
         return Ok(AnyEffect::default());
     }
-    let shown = cut::head(text, GIT_LIMIT);
+    let shown = excerpt::head(text, GIT_LIMIT);
     let end = if shown.len() < text.len() {
         "\n... (truncated)"
     } else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{Call, HandlerError};
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::event::ToolResponseTransform;
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
 
@@ -130,7 +130,7 @@ fn head(text: &str) -> &str {
     let end = ends.take_while(|end| *end <= BYTES).last();
     match end {
         Some(end) => text.get(..end).unwrap_or(text),
-        None => cut::head(text, BYTES),
+        None => excerpt::head(text, BYTES),
     }
 }
 
@@ -139,7 +139,7 @@ fn tail(text: &str) -> &str {
     let lines = text.split_inclusive('\n').rev().take(LINES);
     let length: usize = lines.map(str::len).sum();
     let lines = text.get(text.len() - length..).unwrap_or(text);
-    cut::tail(lines, BYTES)
+    excerpt::tail(lines, BYTES)
 }
 
 /// Creates the folders for this user only. Fails if another user created a folder or can read it.

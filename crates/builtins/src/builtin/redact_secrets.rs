@@ -14,7 +14,7 @@ use tenterhook_protocol::{
 };
 
 use super::row::{Builtin, EventRunner, blocking, takes_none};
-use crate::secret::Redactor;
+use tenterhook_redaction::Redactor;
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "redact_secrets",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tenterhook_engine::{EventRef, HandlerError};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::{PreToolUse, ToolGuard};
-use tenterhook_tool_names::FoundCommand;
+use tenterhook_systems::tool_names::FoundCommand;
 
 /// Returns the command line of a call; `None` if the tool has none.
 ///

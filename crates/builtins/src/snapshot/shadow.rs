@@ -15,7 +15,7 @@ use super::{
     Checkpoint, Held, Kind, MAX_CHECKPOINTS, MAX_NEW_FILE, MAX_SKIPPED, Modes, Note,
     RestoreOptions, Restored, SnapshotError, State,
 };
-use crate::git::{Git, GitError, work_tree};
+use tenterhook_process::git::{Git, GitError, work_tree};
 use tenterhook_runners::private_dir;
 
 /// The prefix of the references that name checkpoints.

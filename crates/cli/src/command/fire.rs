@@ -64,12 +64,11 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
     let runs = Arc::new(MemoryJournal::new());
     let file = journal::open(&args.journal)?;
-    output.record_in(file.clone().map(|file| journal::without_secrets(file)));
+    output.record_in(file.clone().map(|file| file as _));
     let mut tee = FanOutSink {
         sinks: vec![runs.clone()],
     };
-    let file_sink = file.clone().map(|file| journal::without_secrets(file));
-    tee.sinks.extend(file_sink);
+    tee.sinks.extend(file.clone().map(|file| file as _));
     let builder = exceptions::trial_builder(&start);
     let strict = args.hooks.strict;
     let engine = hooks::engine_of(builder, &hooks.loaded, strict, Some(Arc::new(tee)));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tenterhook_agent::{Agent, AgentConfig, AgentRestrictions, ContextSwaps};
 use tenterhook_discovery::{FollowedSources, FoundFile, Loaded, Recipe};
 use tenterhook_engine::{Engine, HookSpec, JournalSink, Scope};
-use tenterhook_journal::FileJournal;
+use tenterhook_journal::{FileJournal, RedactingJournal};
 use tenterhook_runners::Services;
 
 use crate::command::run::args::RunArgs;
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
     let of_recipe: Vec<HookSpec> = recipe.iter().flat_map(|it| it.hooks.clone()).collect();
     loaded.specs.extend(of_recipe.iter().cloned());
     let file = journal::open(&options.journal)?;
-    output.record_in(file.clone().map(|file| journal::without_secrets(file)));
+    output.record_in(file.clone().map(|file| file as _));
     let name = agent::root(&loaded).map_or(Agent::DEFAULT_NAME, |root| &root.name);
     let history = data_dir().map(|data| data.join("history"));
     let terminal = Arc::new(Terminal::new(shown(format), history, interrupts).main_agent(name));
@@ -239,7 +239,7 @@ fn sink(sinks: impl Iterator<Item = Arc<dyn JournalSink>>) -> Option<Arc<dyn Jou
     let sinks: Vec<_> = sinks.collect();
     (!sinks.is_empty()).then(|| {
         let sink: Arc<dyn JournalSink> = Arc::new(FanOutSink { sinks });
-        journal::without_secrets(Arc::new(JournalWithoutFeed(sink)))
+        Arc::new(RedactingJournal::new(Arc::new(JournalWithoutFeed(sink)))) as _
     })
 }
 

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin};
+use tenterhook_protocol::{AnyEffect, AnyEvent, Effect, Event, Origin, error_chain};
 
 use super::{Answer, AsyncHandler, Call};
-use crate::error::{HandlerError, error_chain};
+use crate::error::HandlerError;
 use crate::event_ref::EventRef;
 
 /// What an inline function answers: an effect, no opinion (`None`), or a failure.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 use tenterhook_engine::EventRef;
 
 /// The maximum size of a payload, in bytes. Of a larger one, only a note is kept.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 
 use crate::error::{ProviderError, ProviderErrorKind, is_overflow};
 
@@ -88,7 +88,7 @@ pub(super) fn presentable(error: ProviderError, secrets: &[String]) -> ProviderE
         message.replace(secret.as_str(), "[the key]")
     });
     ProviderError {
-        message: cut::shortened(&message, SHOWN),
+        message: excerpt::shortened(&message, SHOWN),
         ..error
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::Url;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
-use tenterhook_excerpt as cut;
+use tenterhook_protocol::excerpt;
 use thiserror::Error;
 
 use super::client::{Posted, cause};
@@ -175,10 +175,10 @@ async fn refusal(mut posted: Posted, headers: &Headers) -> AnswerError {
     // A timeout is not an error: the message shows what arrived in time.
     let _ = tokio::time::timeout(EXCERPT_TIMEOUT, reading).await;
     if !is_whole {
-        bytes.truncate(cut::head_end(&bytes));
+        bytes.truncate(excerpt::head_end(&bytes));
     }
     let text = headers.redact(&String::from_utf8_lossy(&bytes));
-    let text = cut::head(&text, EXCERPT);
+    let text = excerpt::head(&text, EXCERPT);
     // Messages show a cause on one line.
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 
 use parking_lot::Mutex;
-use tenterhook_process::cut;
+use tenterhook_protocol::excerpt;
 use tokio::net::unix::pipe::Receiver;
 
 /// How many lines are kept.
@@ -104,7 +104,7 @@ impl UnfinishedLine {
             return None;
         }
         if std::mem::take(is_cut) {
-            bytes.truncate(cut::head_end(bytes));
+            bytes.truncate(excerpt::head_end(bytes));
         }
         let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
         bytes.clear();

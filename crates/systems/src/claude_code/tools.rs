@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 2.1.330.
 
-use tenterhook_tool_names::{ArgumentRow, Packing, ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{ArgumentRow, Packing, ToolTable, Unit, renamed, same, single};
 
 /// The arguments of the tools that run a command line.
 const SHELL: &[ArgumentRow] = &[

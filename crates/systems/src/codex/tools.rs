@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 0.169.0.
 
-use tenterhook_tool_names::{Packing, ToolTable, renamed, single};
+use crate::tool_names::{Packing, ToolTable, renamed, single};
 
 /// The names and arguments of Codex's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

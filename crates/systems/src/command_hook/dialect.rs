@@ -6,7 +6,7 @@ use tenterhook_engine::{
     WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
-use tenterhook_tool_names::ToolTable;
+use crate::tool_names::ToolTable;
 
 use super::condition::Condition;
 use crate::escape::{EscapeStyle, escape};

@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 1.0.102.
 
-use tenterhook_tool_names::{ArgumentRow, Packing, ToolRow, ToolTable, renamed, same, single};
+use crate::tool_names::{ArgumentRow, Packing, ToolRow, ToolTable, renamed, same, single};
 
 use crate::command_hook::TEXT;
 

@@ -1,6 +1,6 @@
 //! docker-agent's built-in tools. References are paths in `docker/docker-agent`, below `pkg/tools/builtin`.
 
-use tenterhook_tool_names::{ArgumentRow, Packing, ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{ArgumentRow, Packing, ToolTable, Unit, renamed, same, single};
 
 /// The arguments of the tools that give a task to another agent.
 const TASK_ARGUMENTS: &[ArgumentRow] = &[renamed("task", "prompt"), same("agent")];

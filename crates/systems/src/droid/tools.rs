@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 0.215.0.
 
-use tenterhook_tool_names::{Packing, ToolTable, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, renamed, same, single};
 
 /// The names and arguments of Factory droid's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

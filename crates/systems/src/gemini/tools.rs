@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 0.61.0.
 
-use tenterhook_tool_names::{Packing, ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, Unit, renamed, same, single};
 
 /// The names and arguments of Gemini CLI's tools. `web_fetch` is not here: its URLs are inside a text.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(
@@ -81,7 +81,7 @@ pub(crate) static TOOLS: ToolTable = ToolTable::new(
     "write_todos",
 ]);
 
-const SEARCH: &[tenterhook_tool_names::ArgumentRow] = &[
+const SEARCH: &[crate::tool_names::ArgumentRow] = &[
     same("pattern"),
     renamed("dir_path", "path"),
     renamed("include_pattern", "glob"),

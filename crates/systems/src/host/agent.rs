@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tenterhook_engine::ReadError;
-use tenterhook_tool_names::ToolTable;
+use crate::tool_names::ToolTable;
 
 use super::answer::HostAnswer;
 use super::capability::{BlindSpot, CapabilityRow, HostEffect};

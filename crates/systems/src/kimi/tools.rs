@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 2.1.0.
 
-use tenterhook_tool_names::{ToolTable, renamed, same, single};
+use crate::tool_names::{ToolTable, renamed, same, single};
 
 /// The names and arguments of Kimi Code's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

@@ -2,7 +2,7 @@
 //!
 //! References are paths in `jingkaihe/kodelet` at `v0.5.36-beta`, unless a row says otherwise.
 
-use tenterhook_tool_names::{Packing, ToolTable, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, renamed, same, single};
 
 /// The names and arguments of kodelet's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

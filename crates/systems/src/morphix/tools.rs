@@ -1,6 +1,6 @@
 //! morphix' built-in tools. References are paths in `Morphilab/morphix` at `17db48e`.
 
-use tenterhook_tool_names::{ArgumentRow, Packing, ToolTable, renamed, same, single};
+use crate::tool_names::{ArgumentRow, Packing, ToolTable, renamed, same, single};
 
 const PATH: ArgumentRow = same("path").or(&["file_path"]);
 

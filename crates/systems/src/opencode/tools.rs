@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 1.18.33.
 
-use tenterhook_tool_names::{Packing, ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, Unit, renamed, same, single};
 
 /// The names and arguments of opencode's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_engine::{ReadError, Reply};
 use tenterhook_protocol::{AnyEffect, JsonObject};
-use tenterhook_tool_names::is_true_in_python;
+use crate::tool_names::is_true_in_python;
 
 use super::event::{Answer, OperatorEvent};
 use super::part;

@@ -4,7 +4,7 @@
 //! and `operator_use/builtins/tools` is the later layout. Hooks see the later names. Calls may use the
 //! names of both.
 
-use tenterhook_tool_names::{Packing, ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, Unit, renamed, same, single};
 
 /// The key of the list of edits, and the keys of the old and new text in its items.
 const EDITS: Packing = Packing::Edits("edits", "old_content", "new_content");

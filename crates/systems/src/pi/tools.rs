@@ -1,7 +1,7 @@
 //! pi's built-in tools. References are paths in `badlogic/pi-mono`, below
 //! `packages/coding-agent/src/core/tools`.
 
-use tenterhook_tool_names::{Packing, ToolTable, renamed, same, single};
+use crate::tool_names::{Packing, ToolTable, renamed, same, single};
 
 /// The names and arguments of pi's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

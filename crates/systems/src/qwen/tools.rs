@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 0.24.4.
 
-use tenterhook_tool_names::{ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{ToolTable, Unit, renamed, same, single};
 
 /// The names and arguments of Qwen Code's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

@@ -6,7 +6,7 @@ use tenterhook_engine::{
     CanonicalCall, CommandReading, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames,
 };
 use tenterhook_protocol::JsonObject;
-use tenterhook_tool_names::{CANONICAL_TOOLS, FoundCommand, ToolTable, UNTRANSLATED_AGENT_TOOLS};
+use crate::tool_names::{CANONICAL_TOOLS, FoundCommand, ToolTable, UNTRANSLATED_AGENT_TOOLS};
 
 use crate::native::TOOLS;
 use crate::{HOSTS, SYSTEMS};

@@ -2,7 +2,7 @@
 //!
 //! References name the place where the arguments were seen in version 3.0.2.
 
-use tenterhook_tool_names::{ToolTable, Unit, renamed, same, single};
+use crate::tool_names::{ToolTable, Unit, renamed, same, single};
 
 /// The names and arguments of Mistral Vibe's tools.
 pub(crate) static TOOLS: ToolTable = ToolTable::new(

@@ -11,7 +11,7 @@ use tenterhook_protocol::JsonObject;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::verdict::HostVerdict;
 use tenterhook_systems::host::{HostInput, HostedEvent};
-use tenterhook_tool_names::FoundCommand;
+use tenterhook_systems::tool_names::FoundCommand;
 
 /// The arguments of a tool: the type of each, or its values.
 type Arguments = BTreeMap<String, Value>;

@@ -3,7 +3,7 @@
 use anstream::adapter::strip_str;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 use tenterhook_engine::JsonObject;
 
 use super::state::Terminal;

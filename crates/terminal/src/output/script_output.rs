@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use tenterhook_builtins::secret::Redactor;
+use tenterhook_redaction::Redactor;
 
 use crate::output::escape::escape_line;
 use crate::output::{style, styled};

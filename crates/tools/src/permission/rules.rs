@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use tenterhook_protocol::JsonObject;
-use tenterhook_tool_names::FoundCommand;
+use tenterhook_systems::tool_names::FoundCommand;
 
 use super::argument::{JudgedCall, Restriction};
 use super::rule::Rule;

@@ -1,5 +1,5 @@
 use tenterhook_engine::{EventKind, ToolResult};
-use tenterhook_tool_names::ToolTable;
+use crate::tool_names::ToolTable;
 
 use super::*;
 use crate::host::capability::CapabilityRow;

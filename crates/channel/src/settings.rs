@@ -104,6 +104,17 @@ impl Settings {
         })
     }
 
+    /// Returns the address of the server. `None` if there is none: no channel needs it, and the inspector has no address
+    /// of its own.
+    pub fn server_address(&self) -> Option<SocketAddr> {
+        let mut channels = self.channels.iter();
+        if channels.any(|channel| channel.is_enabled && channel.kind.needs_server()) {
+            self.listen
+        } else {
+            self.inspect.listen
+        }
+    }
+
     /// Returns whether a chat is the owner's own: no one else writes in it. What is said in other chats is shown to the
     /// owner only if [`InspectSettings::shows_all_chats`].
     pub fn is_owners_chat(&self, channel: &ChannelId, chat: &str) -> bool {

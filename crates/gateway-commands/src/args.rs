@@ -66,6 +66,10 @@ pub(crate) enum GatewayCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Write a backup of chats, sessions, files, tokens and admissions into one file, also while the gateway runs.
+    Backup(BackupArgs),
+    /// Replace chats, sessions, tokens and admissions by those of a backup. The gateway must be stopped.
+    Restore(BackupArgs),
     /// Run the gateway as a service.
     Service {
         #[command(subcommand)]
@@ -128,6 +132,24 @@ pub(crate) struct GatewayDoctorArgs {
 
     #[command(flatten)]
     pub(crate) check: GatewayCheckArgs,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct BackupArgs {
+    /// The file of the backup.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The directory in which the agents of the gateway work. Their sessions are stored for it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sessions: SessionDirArgs,
+
+    /// Print a single JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Where the settings are.

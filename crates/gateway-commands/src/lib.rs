@@ -1,12 +1,13 @@
 //! `tenterhook gateway`: people talk to the agent over channels.
 //!
-//! `run` is the gateway itself. `check`, `doctor`, `service`, `import` and `channel` need no gateway. All other commands
+//! `run` is the gateway itself. `check`, `doctor`, `service`, `import`, `channel` and `restore` need no gateway. All other commands
 //! are requests to the gateway that runs, over the control socket in its state folder.
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod args;
+mod backup;
 mod channel;
 mod chats;
 mod check;
@@ -69,6 +70,8 @@ pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit,
         GatewayCommand::Channels(args) => status::channels(args, interrupts).await,
         GatewayCommand::Chats(args) => chats::chats(args, interrupts).await,
         GatewayCommand::Send(args) => chats::send(args, interrupts).await,
+        GatewayCommand::Backup(args) => backup::backup(args, interrupts).await,
+        GatewayCommand::Restore(args) => backup::restore(args).await,
         GatewayCommand::Pair { command } => pair::pair(command, interrupts).await,
         GatewayCommand::Token { command } => token::token(command, interrupts).await,
     };

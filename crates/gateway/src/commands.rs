@@ -1,6 +1,6 @@
 //! The commands that reach the gateway through its control socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
+use crate::backup::write_backup;
 use crate::control::ControlHandler;
+use crate::gateway::describe;
 use crate::grants::{GIVES_RIGHTS, GrantOutcome};
 use crate::owner_places::owners_places;
 use crate::reload::{ReloadRequester, Reloads};
@@ -45,6 +47,12 @@ struct GrantParams {
 #[derive(Deserialize)]
 struct NameParams {
     name: String,
+}
+
+#[derive(Deserialize)]
+struct BackupParams {
+    /// An absolute path.
+    file: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +141,7 @@ impl Commands {
                 chats.map(|chats| json!(chats)).map_err(described)
             }
             "send" => self.send(read(&params)?).await,
+            "backup" => self.backup(&read::<BackupParams>(&params)?.file).await,
             _ => administer(method, &params, &running.tokens, &running.pairings)
                 .await
                 .unwrap_or_else(|| Err(format!("the gateway has no command `{method}`"))),
@@ -147,6 +156,21 @@ impl Commands {
             .ok_or_else(|| format!("the gateway has no channel `{name}`"))?;
         channel.restart();
         Ok(json!(channel.status()))
+    }
+
+    /// Writes a backup into a file that does not exist.
+    async fn backup(&self, file: &Path) -> Result<Value, String> {
+        if !file.is_absolute() {
+            return Err(format!(
+                "`{}` is a relative path; expected an absolute one",
+                file.display()
+            ));
+        }
+        let running = &self.0;
+        let sessions = running.router.profile().sessions().await;
+        let written = write_backup(&running.store, &running.state_folder, sessions, file);
+        let summary = written.await.map_err(|error| describe(&error))?;
+        Ok(json!(summary))
     }
 
     /// Sends a message to a chat, after the hooks of `message_deliver`.

@@ -163,6 +163,7 @@ struct Opened {
     listener: Option<TcpListener>,
     tls: Option<TlsIdentity>,
     control: ControlSocket,
+    state_folder: PathBuf,
     inspector: Option<Inspector>,
     secrets: BTreeMap<ChannelId, HiddenSecret>,
     own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
@@ -236,6 +237,7 @@ impl Gateway {
             listener,
             tls,
             control,
+            state_folder: folder,
             inspector,
             secrets,
             own_channels,
@@ -291,6 +293,7 @@ impl Gateway {
             observer,
             events,
             store,
+            state_folder: opened.state_folder,
             tokens: opened.tokens,
             pairings,
             logins: Logins::default(),
@@ -470,7 +473,7 @@ fn failure_sink(failed: mpsc::Sender<SendFailure>, observer: &Observer) -> Failu
 }
 
 /// Describes an error with its causes.
-fn describe(error: &dyn std::error::Error) -> String {
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenterhook_protocol::event::SenderRole;
 
 use crate::channel_table::ChannelTable;
@@ -78,14 +78,15 @@ impl Counts {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the counts for the status.
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "recorded": self.recorded.load(Ordering::Relaxed),
-            "duplicate": self.duplicate.load(Ordering::Relaxed),
-            "refused": self.refused.load(Ordering::Relaxed),
-            "failed": self.failed.load(Ordering::Relaxed),
-        })
+    /// Returns the counts by their results.
+    pub(crate) fn all(&self) -> [(&'static str, u64); 4] {
+        [
+            ("recorded", &self.recorded),
+            ("duplicate", &self.duplicate),
+            ("refused", &self.refused),
+            ("failed", &self.failed),
+        ]
+        .map(|(result, counter)| (result, counter.load(Ordering::Relaxed)))
     }
 }
 

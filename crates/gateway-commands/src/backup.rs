@@ -44,11 +44,11 @@ pub(super) async fn backup(args: BackupArgs, interrupts: &Interrupts) -> Result<
         count(usize::try_from(number).unwrap_or(usize::MAX), word)
     };
     output::line(format_args!(
-        "Wrote `{}`: {} in {} and {} of people.",
+        "Wrote `{}` with {} and {}: {}.",
         escape_line(&args.file.display().to_string()),
-        counted("bytes", "byte"),
         counted("sessions", "session"),
         counted("media", "file"),
+        counted("bytes", "byte"),
     ));
     Ok(())
 }

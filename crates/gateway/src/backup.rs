@@ -170,46 +170,47 @@ fn folder_of(file: &Path) -> &Path {
 
 /// Returns the sessions in a folder with their lengths.
 fn list_sessions(folder: &Path) -> Result<Vec<Source>, BackupError> {
-    let failed = || BackupError::file(folder);
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        // No agent has begun a session.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
-    };
-    let mut sources = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(failed())?.path();
-        let found = fs::symlink_metadata(&path).map_err(BackupError::file(&path))?;
-        let has_extension = path.extension().is_some_and(|it| it == SESSION_EXTENSION);
-        if let Some(name) = path.file_name().and_then(|name| name.to_str())
-            && has_extension
-            && found.is_file()
-        {
-            sources.push(Source {
-                name: format!("{SESSIONS}/{name}"),
-                len: Some(found.len()),
-                path,
-            });
-        }
+    let is_session = |path: &Path| path.extension().is_some_and(|it| it == SESSION_EXTENSION);
+    let mut sources = list(folder, SESSIONS, is_session)?;
+    for source in &mut sources {
+        let found = fs::metadata(&source.path).map_err(BackupError::file(&source.path))?;
+        source.len = Some(found.len());
     }
     Ok(sources)
 }
 
 /// Returns the complete files in the folder of files.
 fn list_media(folder: &Path) -> Result<Vec<Source>, BackupError> {
+    list(folder, MEDIA_FOLDER, |path| {
+        path.extension().is_some_and(|it| it != "part")
+    })
+}
+
+/// Returns the files in a folder that `is_wanted` chooses. `of` is their folder in the archive.
+fn list(
+    folder: &Path,
+    of: &str,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Result<Vec<Source>, BackupError> {
     let failed = || BackupError::file(folder);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // The folder is created with its first file.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed()(error)),
+    };
     let mut sources = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed())? {
-        let path = entry.map_err(failed())?.path();
-        let is_complete = path.extension().is_some_and(|it| it != "part");
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        let path = entry.path();
         if let Some(name) = path.file_name().and_then(|name| name.to_str())
-            && is_complete
+            && entry.file_type().map_err(failed())?.is_file()
+            && is_wanted(&path)
         {
             sources.push(Source {
-                name: format!("{MEDIA_FOLDER}/{name}"),
-                path,
+                name: format!("{of}/{name}"),
                 len: None,
+                path,
             });
         }
     }

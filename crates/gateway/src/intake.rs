@@ -466,6 +466,8 @@ fn too_large(message: &IncomingMessage) -> Option<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn message(change: impl FnOnce(&mut IncomingMessage)) -> bool {

@@ -18,7 +18,7 @@ use crate::private_folder;
 pub const STORE_FILE: &str = "gateway.redb";
 
 /// The version of the layout that this program reads and writes.
-const LAYOUT: u64 = 1;
+pub(super) const LAYOUT: u64 = 1;
 
 /// The folder that is there while files of a backup replace those of the state. The store is not opened meanwhile.
 pub const RESTORING: &str = "restoring";

@@ -314,3 +314,26 @@ fn a_locked_folder_keeps_its_store_closed() {
     drop(lock);
     Store::open(folder.path()).unwrap();
 }
+
+#[test]
+fn a_store_that_a_newer_version_wrote_is_refused_and_stays_as_it_is() {
+    use super::file::{LAYOUT, StoreFile};
+    use super::tables::{FORMAT, META};
+
+    let folder = TempDir::new().unwrap();
+    let file = StoreFile::open(folder.path(), Limits::default()).unwrap();
+    let transaction = file.begin_write().unwrap();
+    let newer = LAYOUT + 1;
+    transaction
+        .open_table(META)
+        .unwrap()
+        .insert(FORMAT, newer)
+        .unwrap();
+    transaction.commit().unwrap();
+    drop(file);
+    for _ in 0..2 {
+        let refused = Store::open(folder.path()).unwrap_err().to_string();
+        let expected = format!("layout {newer}, expected {LAYOUT}; use the version of tenterhook");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+}

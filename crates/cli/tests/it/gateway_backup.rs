@@ -82,7 +82,10 @@ fn a_backup_of_a_running_gateway_brings_back_chats_waiting_messages_and_sessions
     eventually(|| work.join("held").exists().then_some(()));
     let output = running.beside(["gateway", "backup", "saved.tar"]);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(printed.contains("in 1 session and 0 files"), "{printed}");
+    assert!(
+        printed.contains("with 1 session and 0 files: "),
+        "{printed}"
+    );
     assert_eq!(mode(&work.join("saved.tar")), 0o600);
     assert_eq!(client.ask("a", "after")[0], ANSWER);
     let ran = kill(running);

@@ -98,7 +98,7 @@ pub(super) async fn restore(args: BackupArgs) -> Result<(), CliError> {
         return Ok(());
     }
     output::line(format_args!(
-        "Restored the state of {} with {}.",
+        "Restored the state of {:.0} with {}.",
         restored.at,
         count(restored.sessions, "session")
     ));
@@ -109,7 +109,7 @@ pub(super) async fn restore(args: BackupArgs) -> Result<(), CliError> {
         ));
     }
     output::note(
-        "tokens and admissions that were revoked since then count again; see `tenterhook gateway token list` and `tenterhook gateway pair list`",
+        "tokens and admissions that were revoked since then count again: see `gateway token list`",
     );
     Ok(())
 }

@@ -228,12 +228,13 @@ impl Day {
         prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
     }
 
-    /// Returns the resident memory of the gateway in kilobytes.
+    /// Returns the memory that the gateway has allocated, in kilobytes. The parts of the program's file that were needed so
+    /// far are not in it: they grow with each feature that is used for the first time.
     fn memory(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.running.pid())).ok()?;
         let line = status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+            .find_map(|line| line.strip_prefix("RssAnon:"))?;
         line.trim().strip_suffix(" kB")?.parse().ok()
     }
 

@@ -28,9 +28,10 @@ mod wait;
 mod webhooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -39,6 +40,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::guarded::{checked, require_scope};
+use self::http_error::HttpError;
 use self::state::{ServerState, SharedGatekeeper, SharedState};
 use tenterhook_channel::token::AccessScope;
 
@@ -46,6 +48,9 @@ pub use self::login::{LoginGrant, Logins, NoRandomness};
 pub use self::private::{InspectorServer, InspectorServerError};
 pub use self::state::{GatewayReports, ServerParts};
 pub use self::tls::{TlsError, TlsIdentity};
+
+/// When a program may ask again whether the gateway is ready.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` is cancelled. Then streams and sockets end, and requests that are being answered get 5 seconds.
 pub async fn serve(listener: TcpListener, parts: ServerParts, stop: CancellationToken) {
@@ -117,9 +122,12 @@ async fn metrics(State(state): State<SharedState>) -> impl IntoResponse {
 }
 
 /// `GET /readyz`. It needs no token, so it names the reason in one word only.
-async fn readiness(State(state): State<SharedState>) -> (StatusCode, &'static str) {
+async fn readiness(State(state): State<SharedState>) -> Result<&'static str, HttpError> {
     match state.parts.reports.unready().await {
-        None => (StatusCode::OK, "ok"),
-        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason),
+        None => Ok("ok"),
+        Some(reason) => {
+            let message = "the gateway takes no messages now";
+            Err(HttpError::unavailable(reason, message, RETRY_AFTER))
+        }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) enum GatewayCommand {
     },
     /// Write a backup of chats, sessions, files, tokens and admissions into one file, also while the gateway runs.
     Backup(BackupArgs),
-    /// Replace chats, sessions, tokens and admissions by those of a backup. The gateway must be stopped.
+    /// Replace chats, sessions, tokens and admissions by the contents of a backup. The gateway must be stopped.
     Restore(BackupArgs),
     /// Run the gateway as a service.
     Service {

@@ -20,7 +20,7 @@ pub const STORE_FILE: &str = "gateway.redb";
 /// The version of the layout that this program reads and writes.
 pub(super) const LAYOUT: u64 = 1;
 
-/// The folder that is there while files of a backup replace those of the state. The store is not opened meanwhile.
+/// The folder that is there while files of a backup replace the files of the state. The store is not opened meanwhile.
 pub const RESTORING: &str = "restoring";
 
 /// How long the lock of the folder is tried, and how often.

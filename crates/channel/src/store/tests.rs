@@ -266,7 +266,7 @@ async fn a_copy_has_everything_that_was_stored_before_and_can_be_opened() {
     );
 }
 
-// A copy waits for the disk with a transaction of its own, so changes go on meanwhile.
+// A copy waits for the disk with a transaction of its own, so other changes continue meanwhile.
 #[tokio::test]
 async fn messages_are_stored_while_a_copy_is_written_and_belong_to_it_only_if_they_came_before() {
     let (folder, backup) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -14,7 +14,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::approved_project;
 use crate::canary;
-use crate::case::{HookOwner, Observation, ProofCase, ProofResult, SCENARIOS, Sabotage, Scenario, marks};
+use crate::case::{
+    HookOwner, Observation, ProofCase, ProofResult, SCENARIOS, Sabotage, Scenario, marks,
+};
 use crate::installed_agent::InstalledAgent;
 use crate::sandbox::Sandbox;
 use crate::trial::{Trial, TrialError, TrialPlan};

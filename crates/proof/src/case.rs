@@ -107,7 +107,7 @@ pub(crate) enum Sabotage {
 pub(crate) enum HookOwner {
     /// The user's.
     User,
-    /// Those of the project in which the agent works. The user has approved them.
+    /// The hooks of the project in which the agent works. The user has approved them.
     Project,
 }
 

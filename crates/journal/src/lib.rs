@@ -76,7 +76,12 @@ impl FileJournal {
             source,
         };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            // No one else may replace the folder, whatever the umask is.
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).map_err(failed)?;
         }
         // Opening a FIFO would wait for a reader, and writing would wait until the reader reads on.
         if std::fs::metadata(&path).is_ok_and(|found| is_fifo(found.file_type())) {

@@ -11,7 +11,9 @@ use tenterhook_channel::channel::{
 };
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::frame::{ChatFrame, Chunk, EndReason, Frame, Media, TurnStatus};
-use tenterhook_channel::message::{ApprovalChoice, Control, MediaKind, MediaRef};
+use tenterhook_channel::message::{
+    ApprovalChoice, Control, IncomingMessage, IncomingPart, MediaKind, MediaRef,
+};
 use tenterhook_channel::settings::{SecretSource, Show, TelegramSettings};
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +127,7 @@ async fn the_offset_moves_only_over_updates_that_were_recorded() {
     assert_eq!(polls[0].get("offset"), None);
     assert_eq!(
         polls[0]["allowed_updates"],
-        json!(["message", "callback_query"])
+        json!(["message", "edited_message", "callback_query"])
     );
     assert_eq!(polls[1]["offset"], 13);
     assert_eq!(intake.offset("7"), Some(13));
@@ -138,7 +140,7 @@ async fn an_offset_that_cannot_be_read_is_an_error_and_no_poll_begins() {
     let intake = RecordingIntake::new();
     intake.damage_offsets();
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("offset", false));
+    assert_eq!(error.code, "offset");
     assert!(fake.calls("getUpdates").is_empty());
 }
 
@@ -219,7 +221,7 @@ async fn an_update_that_was_not_recorded_is_asked_for_again() {
     };
     intake.answer_next(vec![failed, Accepted::Recorded]);
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("not_recorded", false));
+    assert_eq!(error.code, "not_recorded");
     assert_eq!(intake.offset("7"), Some(11));
     let heard = || !intake.messages().is_empty();
     run_until(&channel, &intake, "the second message", heard)
@@ -299,7 +301,7 @@ async fn a_poll_that_hangs_is_abandoned_after_twice_its_timeout() {
     fake.hang(true);
     let began = std::time::Instant::now();
     let error = run(&channel, &intake).await;
-    assert!(!error.is_permanent, "{error:?}");
+    assert_eq!(error.code, "connection", "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(4));
     fake.hang(false);
     fake.add_text(10, "one");
@@ -312,7 +314,7 @@ async fn a_poll_that_hangs_is_abandoned_after_twice_its_timeout() {
 
 // G53, G54
 #[tokio::test]
-async fn a_wrong_token_is_permanent_and_a_second_poller_is_not() {
+async fn a_wrong_token_and_a_second_poller_are_different_errors() {
     let (fake, channel) = connected().await;
     let intake = RecordingIntake::new();
     fake.refuse(
@@ -321,10 +323,10 @@ async fn a_wrong_token_is_permanent_and_a_second_poller_is_not() {
         "Conflict: terminated by other getUpdates request",
     );
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("conflict", false));
+    assert_eq!(error.code, "conflict");
     let wrong = channel_at(&fake.address, "9:wrong-token");
     let error = run(&wrong, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("unauthorized", true));
+    assert_eq!(error.code, "unauthorized");
     assert!(!error.cause.contains("wrong-token"));
 }
 
@@ -766,4 +768,168 @@ async fn what_a_chat_does_not_show_is_sent_as_nothing() {
     };
     send(&channel, error).await.unwrap();
     assert_eq!(texts(&fake.calls("sendMessage")), ["⛔ not <here>"]);
+}
+
+/// A message of Ada in a direct chat.
+fn from_ada(id: u32, more: &Value) -> Value {
+    let mut message = json!({
+        "message_id": id, "date": 1_700_000_000,
+        "from": {"id": 42, "is_bot": false, "first_name": "Ada"},
+        "chat": {"id": 42, "type": "private"},
+    });
+    let fields = message.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    message
+}
+
+fn photo(id: u32, album: &str, more: &Value) -> Value {
+    let file = format!("photo-{id}");
+    let mut fields = json!({"media_group_id": album, "photo": [
+        {"file_id": file, "file_unique_id": file, "width": 9, "height": 9}]});
+    let known = fields.as_object_mut().unwrap();
+    known.extend(more.as_object().unwrap().clone());
+    json!({"update_id": id, "message": from_ada(id, &fields)})
+}
+
+fn files_of(message: &IncomingMessage) -> Vec<&str> {
+    let files = message.parts.iter().filter_map(|part| match part {
+        IncomingPart::Media(media) => Some(media.reference.as_str()),
+        _ => None,
+    });
+    files.collect()
+}
+
+#[tokio::test]
+async fn an_album_is_one_message_also_if_its_parts_arrive_in_several_polls() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    fake.add_text(10, "before");
+    fake.add_update(photo(11, "a", &json!({"caption": "look"})));
+    let late = async {
+        // The first poll has returned without it.
+        until("a poll", || !fake.calls("getUpdates").is_empty()).await;
+        until("the message before", || intake.messages().len() == 1).await;
+        fake.add_update(photo(12, "a", &json!({})));
+        fake.add_update(photo(13, "b", &json!({})));
+        fake.add_text(14, "after");
+    };
+    let taken = || intake.messages().len() >= 4;
+    let (run, ()) = tokio::join!(run_until(&channel, &intake, "all messages", taken), late);
+    run.unwrap();
+    let messages = intake.messages();
+    assert_eq!(intake.texts(), ["before", "look", "", "after"]);
+    assert_eq!(files_of(&messages[1]), ["photo-11", "photo-12"]);
+    assert_eq!(messages[1].dedupe, "7/11");
+    assert_eq!(files_of(&messages[2]), ["photo-13"]);
+    assert_eq!(intake.offset("7"), Some(15));
+}
+
+#[tokio::test]
+async fn an_album_that_was_not_recorded_comes_again_as_a_whole() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    intake.answer_next(vec![Accepted::Failed {
+        cause: "the disk is full".to_owned(),
+    }]);
+    for id in [10, 11, 12] {
+        fake.add_update(photo(id, "a", &json!({})));
+    }
+    let error = run(&channel, &intake).await;
+    assert_eq!(error.code, "not_recorded");
+    assert_eq!(intake.offset("7"), Some(10));
+    let taken = || !intake.messages().is_empty();
+    run_until(&channel, &intake, "the album", taken)
+        .await
+        .unwrap();
+    let files = ["photo-10", "photo-11", "photo-12"];
+    assert_eq!(files_of(&intake.messages()[0]), files);
+}
+
+#[tokio::test]
+async fn replies_forwards_and_edits_say_what_they_refer_to() {
+    let (fake, channel) = connected().await;
+    let intake = RecordingIntake::new();
+    let other = |id: u64, text: &str| {
+        json!({"message_id": 3, "date": 1, "chat": {"id": 42, "type": "private"}, "text": text,
+            "from": {"id": id, "is_bot": id == 7, "first_name": "Bob", "last_name": "B."}})
+    };
+    let long = "x".repeat(2_000);
+    for (id, more) in [
+        (
+            10,
+            json!({"text": "a", "reply_to_message": other(9, &long)}),
+        ),
+        (
+            11,
+            json!({"text": "b", "reply_to_message": other(7, "whole"),
+            "quote": {"text": "part", "position": 0}}),
+        ),
+        (
+            12,
+            json!({"text": "/stop", "forward_origin":
+            {"type": "user", "date": 1, "sender_user": {"id": 5, "is_bot": false, "first_name": "Eve"}}}),
+        ),
+        (
+            13,
+            json!({"text": "d", "forward_origin":
+            {"type": "hidden_user", "date": 1, "sender_user_name": "Mallory"}}),
+        ),
+        (
+            14,
+            json!({"text": "e", "forward_origin":
+            {"type": "channel", "date": 1, "message_id": 1, "chat": {"id": -1, "type": "channel", "title": "News"}}}),
+        ),
+    ] {
+        fake.add_update(json!({"update_id": id, "message": from_ada(id, &more)}));
+    }
+    let photo = photo(1, "a", &json!({"caption": "new"}));
+    fake.add_update(json!({"update_id": 15, "edited_message": photo["message"]}));
+    let place = from_ada(2, &json!({"location": {"latitude": 1.0, "longitude": 1.0}}));
+    fake.add_update(json!({"update_id": 16, "edited_message": place}));
+    fake.add_text(17, "last");
+    let taken = || intake.messages().len() >= 7;
+    run_until(&channel, &intake, "all messages", taken)
+        .await
+        .unwrap();
+    let messages = intake.messages();
+    let references: Vec<_> = messages
+        .iter()
+        .map(|message| match &message.parts[0] {
+            IncomingPart::Reference(other) => {
+                let from = other.from.as_deref().unwrap_or_default();
+                format!(
+                    "{} {from} {}",
+                    other.kind.word(),
+                    other.text.chars().count()
+                )
+            }
+            _ => String::new(),
+        })
+        .collect();
+    let expected = [
+        "reply Bob B. 1000",
+        "reply you 4",
+        "forward Eve 0",
+        "forward Mallory 0",
+        "forward News 0",
+        "edit  0",
+        "",
+    ];
+    assert_eq!(references, expected);
+    assert_eq!(intake.texts(), ["a", "b", "/stop", "d", "e", "new", "last"]);
+    assert!(files_of(&messages[5]).is_empty());
+    assert!(intake.controls().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_while_the_token_is_refused() {
+    let (fake, channel) = connected().await;
+    fake.refuse("sendMessage", 401, "Unauthorized");
+    let refused = send(&channel, end("hello")).await;
+    assert!(
+        matches!(refused, Err(DeliveryError::Retry { .. })),
+        "{refused:?}"
+    );
+    send(&channel, end("hello")).await.unwrap();
+    assert_eq!(texts(&fake.calls("sendMessage")), ["hello", "hello"]);
 }

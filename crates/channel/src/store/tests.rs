@@ -223,3 +223,15 @@ async fn old_messages_are_forgotten() {
         assert!(is_fresh(&accept(&store, "1").await));
     }
 }
+
+#[test]
+fn a_folder_is_in_use_as_long_as_its_store_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!Store::is_in_use(folder.path()));
+    let store = Store::open(folder.path()).unwrap();
+    assert!(Store::is_in_use(folder.path()));
+    drop(store);
+    assert!(!Store::is_in_use(folder.path()));
+    // Looking does not keep anyone from using it.
+    drop(Store::open(folder.path()).unwrap());
+}

@@ -70,9 +70,11 @@ pub(crate) fn references(message: &IncomingMessage, parts: &[MessagePart]) -> Js
 
 /// Returns the message that this one passes on, or of which it is a new version.
 pub(crate) fn relayed(message: &IncomingMessage) -> Option<&MessageReference> {
-    message.parts.iter().find_map(|part| match part {
-        IncomingPart::Reference(other) if other.kind != ReferenceKind::Reply => Some(other),
-        _ => None,
+    message.parts.iter().find_map(|part| {
+        let IncomingPart::Reference(other) = part else {
+            return None;
+        };
+        (other.kind != ReferenceKind::Reply).then_some(other)
     })
 }
 

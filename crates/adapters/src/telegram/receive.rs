@@ -109,10 +109,9 @@ fn read_message(
             text: text.to_owned(),
         });
     }
-    let is_relayed = |part: &IncomingPart| match part {
-        IncomingPart::Reference(other) => other.kind != ReferenceKind::Reply,
-        _ => false,
-    };
+    let is_relay = |other: &MessageReference| other.kind != ReferenceKind::Reply;
+    let is_relayed =
+        |part: &IncomingPart| matches!(part, IncomingPart::Reference(other) if is_relay(other));
     let is_content = |part: &IncomingPart| !matches!(part, IncomingPart::Reference(_));
     if !parts.iter().any(is_content) {
         return Received::Nothing;

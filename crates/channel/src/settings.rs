@@ -431,6 +431,11 @@ pub struct WebhookSettings {
     pub timestamp_header: Option<String>,
     /// The header with the id of the delivery. The default is `x-github-delivery`.
     pub delivery_header: String,
+    /// The header with the name of the event. The default is `x-github-event`.
+    pub event_header: String,
+    /// The events that become messages: `EVENT`, or `EVENT.ACTION` with the `action` of the body. Empty for all events
+    /// except `ping`, with which a service only tries the address.
+    pub events: Vec<String>,
     /// The template of the message. `{{ body.… }}` inserts values of the request.
     pub template: String,
     /// The chat that gets the message.

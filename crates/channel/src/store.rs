@@ -79,6 +79,11 @@ impl Store {
         Self::over(StoreFile::open(folder, limits)?, limits)
     }
 
+    /// Returns whether a process uses the store in a folder. It blocks for a moment.
+    pub fn is_in_use(folder: &Path) -> bool {
+        file::is_in_use(folder)
+    }
+
     /// Creates an empty store in memory, for programs that keep nothing.
     ///
     /// # Errors

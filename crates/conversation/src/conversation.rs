@@ -191,7 +191,9 @@ impl ChatTask {
             IncomingPart::Text { text } => {
                 of_extension(text, record.role, commands).is_ok_and(|command| command.is_some())
             }
-            IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => false,
+            IncomingPart::Media(_)
+            | IncomingPart::Reference(_)
+            | IncomingPart::Unreadable { .. } => false,
         })
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum GatewayCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Stop the gateway that runs. Running turns have a moment to finish.
+    /// Stop the gateway that runs, and wait until it has stopped. Running turns have a moment to finish.
     Stop,
     /// Print a link that opens the page in a browser. It works once, for 60 seconds.
     Open {
@@ -243,6 +243,10 @@ pub(crate) struct SendArgs {
     /// A file to send. The text becomes its caption.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+
+    /// Wait until the service of the chat has the message, at most 45 seconds.
+    #[arg(long)]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Subcommand)]

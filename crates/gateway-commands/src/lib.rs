@@ -21,6 +21,7 @@ mod profile;
 mod reload;
 mod round_trip;
 mod run;
+mod secret_file;
 mod service;
 mod settings;
 mod status;
@@ -42,6 +43,7 @@ pub use crate::args::GatewayArgs;
 ///
 /// Describes what is wrong, with the exit status.
 pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    load_secrets(&args.command)?;
     let done = match args.command {
         GatewayCommand::Run(args) => return Box::pin(run::run(*args, interrupts)).await,
         GatewayCommand::Check(args) => return Box::pin(check::check(*args, interrupts)).await,
@@ -76,4 +78,19 @@ pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit,
         GatewayCommand::Token { command } => token::token(command, interrupts).await,
     };
     done.map(|()| Exit::Done)
+}
+
+/// Loads `gateway.env` for the commands that use secrets.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other commands use no secrets"
+)]
+fn load_secrets(command: &GatewayCommand) -> Result<(), CliError> {
+    let (settings, agent) = match command {
+        GatewayCommand::Run(args) => (&args.settings, &args.agent),
+        GatewayCommand::Check(args) => (&args.settings, &args.agent),
+        GatewayCommand::Doctor(args) => (&args.check.settings, &args.check.agent),
+        _ => return Ok(()),
+    };
+    secret_file::load(settings, agent)
 }

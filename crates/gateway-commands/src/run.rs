@@ -180,7 +180,7 @@ fn log(notice: GatewayNotice) {
             sender,
             code,
         } => output::note(format_args!(
-            "channel `{channel}` refused a message of `{}`: {code}",
+            "channel `{channel}` refused a message of {}: {code}",
             escape_line(&sender)
         )),
         GatewayNotice::Reloaded(changes) => {

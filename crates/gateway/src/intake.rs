@@ -12,6 +12,7 @@ use crate::router::Router;
 use crate::session_key::session_key;
 use crate::supervisor::announce_return;
 use tenterhook_channel::admission::{Admission, AdmissionFacts, admit, control_role};
+use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_channel::channel::{Accepted, Intake};
 use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::labels::clean_label;
@@ -314,7 +315,7 @@ impl Intake for GatewayIntake {
         message: IncomingMessage,
     ) -> BoxFuture<'a, Accepted> {
         Box::pin(async move {
-            let sender = message.sender.id.clone();
+            let Sender { id, name, .. } = message.sender.clone();
             let accepted = self.judge(channel, verified, message).await;
             self.counts.note(&accepted);
             if let Accepted::Refused { code, .. } = accepted
@@ -322,7 +323,7 @@ impl Intake for GatewayIntake {
             {
                 (self.observer)(GatewayNotice::Refused {
                     channel: channel.clone(),
-                    sender: clean_label(&sender),
+                    sender: describe_sender(name.as_deref(), &clean_label(&id)),
                     code,
                 });
             }
@@ -449,6 +450,7 @@ fn too_large(message: &IncomingMessage) -> Option<(&'static str, String)> {
         match part {
             IncomingPart::Text { text: part } => text = text.saturating_add(part.len()),
             IncomingPart::Media(_) => files += 1,
+            IncomingPart::Reference(other) => text = text.saturating_add(other.text.len()),
             IncomingPart::Unreadable { .. } => {}
         }
     }

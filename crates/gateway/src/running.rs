@@ -357,14 +357,18 @@ impl Running {
     /// Returns the channels that run or will be tried again.
     pub(crate) fn working(&self) -> Vec<ChannelId> {
         let is_working = |channel: &&Arc<Supervised>| {
-            !matches!(
-                channel.state(),
-                ChannelState::Blocked | ChannelState::Failed | ChannelState::Off
-            )
+            !matches!(channel.state(), ChannelState::Blocked | ChannelState::Off)
         };
         let channels = self.channels.all();
         let working = channels.iter().filter(is_working);
         working.map(|channel| channel.id().clone()).collect()
+    }
+
+    /// Returns how long an orderly end takes at most.
+    pub(crate) fn max_shutdown(&self) -> Duration {
+        // Hooks of `gateway_stop`, the turns, the outbox, standard output, the channels, and hooks of their ends.
+        let drain = self.settings.current().turns.drain;
+        drain + OUTBOX_PATIENCE + CHANNEL_PATIENCE + SHORT_PATIENCE * 3
     }
 
     /// Stops taking messages, lets turns end, and sends what is left. The channels stay connected meanwhile: someone may

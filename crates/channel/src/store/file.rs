@@ -160,12 +160,22 @@ fn count_tables(transaction: &WriteTransaction) -> Result<usize, StoreError> {
     Ok(tables.count())
 }
 
+/// The file whose lock shows that a process uses the folder.
+const LOCK_FILE: &str = "gateway.lock";
+
+/// Returns whether a process uses the store in a folder.
+pub(super) fn is_in_use(folder: &Path) -> bool {
+    // The lock that is taken here is released at once: a gateway that starts now tries for longer than that.
+    File::open(folder.join(LOCK_FILE))
+        .is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
 /// Locks the folder for this process, and creates it if it is missing. The lock of a gateway that has just ended can be held for a moment longer: a
 /// child has a copy of it from its start until it runs its own program.
 pub(super) fn lock(folder: &Path) -> Result<File, StoreError> {
     let failed = |error: io::Error| unusable(&error.into());
     private_folder::create(folder).map_err(failed)?;
-    let file = open_private(&folder.join("gateway.lock")).map_err(failed)?;
+    let file = open_private(&folder.join(LOCK_FILE)).map_err(failed)?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {
         match file.try_lock() {

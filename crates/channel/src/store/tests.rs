@@ -337,3 +337,15 @@ fn a_store_that_a_newer_version_wrote_is_refused_and_stays_as_it_is() {
         assert!(refused.contains(&expected), "{refused}");
     }
 }
+
+#[test]
+fn a_folder_is_in_use_as_long_as_its_store_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!Store::is_in_use(folder.path()));
+    let store = Store::open(folder.path()).unwrap();
+    assert!(Store::is_in_use(folder.path()));
+    drop(store);
+    assert!(!Store::is_in_use(folder.path()));
+    // Looking does not keep anyone from using it.
+    drop(Store::open(folder.path()).unwrap());
+}

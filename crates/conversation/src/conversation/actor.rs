@@ -37,6 +37,9 @@ use tenterhook_channel::frame::QueuedHow;
 use tenterhook_channel::settings::BusyMode;
 use tenterhook_channel::store::{InboxId, InboxRecord, InboxState};
 
+/// What a chat reads after `/new` while the agent works.
+const NEW_LATER: &str = "A new conversation begins when the current answer has ended.";
+
 /// A request that does not wait behind messages.
 pub(super) enum Request {
     Cancel {
@@ -266,12 +269,13 @@ impl Actor {
             // Only people use commands.
             return self.backlog.push(Work::Turn(message));
         }
-        match parse(&message.heard.text, message.record.role) {
+        let text = message.heard.command_text();
+        match parse(text, message.record.role) {
             Ok(None) => {}
             Ok(Some(command)) => return self.run_command(command, message).await,
             Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
         }
-        let (text, role) = (&message.heard.text, message.record.role);
+        let (text, role) = (message.heard.command_text(), message.record.role);
         match of_extension(text, role, self.parts.profile.current().commands()) {
             Ok(None) => {}
             Ok(Some(command)) => {
@@ -348,6 +352,13 @@ impl Actor {
         let record = &message.record;
         let text = match command {
             ChatCommand::New => {
+                if self.is_busy() {
+                    let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
+                    self.parts.outlet.live(message.chat(), &queued);
+                    let delivery = delivery_of(&self.parts, &self.slot).await;
+                    let reply = Reply::new(&self.parts.outlet, &delivery, &message.record);
+                    reply.acknowledge(NEW_LATER).await;
+                }
                 self.backlog.push(Work::NewSession(message));
                 return;
             }

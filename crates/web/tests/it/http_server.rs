@@ -185,7 +185,9 @@ impl ScriptedIntake {
 pub(crate) fn text_of(message: &IncomingMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+        IncomingPart::Media(_) | IncomingPart::Reference(_) | IncomingPart::Unreadable { .. } => {
+            None
+        }
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -341,6 +343,8 @@ fn webhook(name: &str, timestamp_header: Option<&str>) -> WebhookChannel {
         prefix: "sha256=".to_owned(),
         timestamp_header: timestamp_header.map(str::to_owned),
         delivery_header: "x-github-delivery".to_owned(),
+        event_header: "x-github-event".to_owned(),
+        events: Vec::new(),
         template: "{% if body.title %}{{ body.action }}: {{ body.title }}{% else %}{{ body.action }}{% endif %}".to_owned(),
         chat: "ops".to_owned(),
         role: SenderRole::Guest,

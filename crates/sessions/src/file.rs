@@ -14,7 +14,7 @@ use tenterhook_protocol::SessionId;
 use thiserror::Error;
 use tokio::task::JoinError;
 
-use crate::tail::UnsyncedTail;
+use crate::tail::{SessionTail, UnsyncedTail};
 
 /// The format's name in the first line of each file.
 pub(crate) const FORMAT: &str = "tenterhook-session";
@@ -279,6 +279,43 @@ impl SessionFile {
             tail.clear();
         }
         Ok(())
+    }
+}
+
+impl SessionTail {
+    /// Adds to the file what is missing of the lines, and waits for the disk. A file that was removed, or that continues
+    /// in another way, is not changed. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be used, or if more is missing than the lines.
+    pub fn restore(&self) -> Result<(), SessionError> {
+        let refused = |error| SessionError::file(&self.file, error);
+        let mut options = OpenOptions::new();
+        let file = match options.read(true).write(true).open(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(refused)?,
+        };
+        let mut file = LockedFile::lock(file, &self.file)?;
+        if file.metadata().map_err(refused)?.len() < self.offset {
+            let text = "it is shorter than when it was last synchronised";
+            return Err(refused(io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
+        file.seek(SeekFrom::Start(self.offset)).map_err(refused)?;
+        let mut found = Vec::new();
+        let lines = self.lines.as_bytes();
+        let max = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        (&mut *file)
+            .take(max)
+            .read_to_end(&mut found)
+            .map_err(refused)?;
+        match lines.strip_prefix(found.as_slice()) {
+            Some(missing) if !missing.is_empty() => {
+                let written = file.write_all(missing).and_then(|()| file.sync_data());
+                written.map_err(refused)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

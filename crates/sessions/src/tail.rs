@@ -3,15 +3,11 @@
 //! A program that waits for the disk anyway can keep this end together with what it stores, instead of waiting for each
 //! session's file. If the computer loses its power, the program puts the end back.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::file::{LockedFile, SessionError};
 
 /// The maximum size of a tail in bytes. The file of a larger one is synchronised, so what is kept elsewhere stays small.
 const MAX_TAIL: usize = 4 * 1024;
@@ -19,51 +15,16 @@ const MAX_TAIL: usize = 4 * 1024;
 /// The last lines of a session's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTail {
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Where the lines begin in the file.
-    offset: u64,
-    lines: String,
+    pub(crate) offset: u64,
+    pub(crate) lines: String,
 }
 
 impl SessionTail {
     fn end(&self) -> u64 {
         let len = u64::try_from(self.lines.len()).unwrap_or_default();
         self.offset.saturating_add(len)
-    }
-
-    /// Adds to the file what is missing of the lines, and waits for the disk. A file that was removed, or that continues
-    /// in another way, is not changed. It blocks.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be used, or if more is missing than the lines.
-    pub fn restore(&self) -> Result<(), SessionError> {
-        let refused = |error| SessionError::file(&self.file, error);
-        let mut options = OpenOptions::new();
-        let file = match options.read(true).write(true).open(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            opened => opened.map_err(refused)?,
-        };
-        let mut file = LockedFile::lock(file, &self.file)?;
-        if file.metadata().map_err(refused)?.len() < self.offset {
-            let text = "it is shorter than when it was last synchronised";
-            return Err(refused(io::Error::new(io::ErrorKind::InvalidData, text)));
-        }
-        file.seek(SeekFrom::Start(self.offset)).map_err(refused)?;
-        let mut found = Vec::new();
-        let lines = self.lines.as_bytes();
-        let max = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        (&mut *file)
-            .take(max)
-            .read_to_end(&mut found)
-            .map_err(refused)?;
-        match lines.strip_prefix(found.as_slice()) {
-            Some(missing) if !missing.is_empty() => {
-                let written = file.write_all(missing).and_then(|()| file.sync_data());
-                written.map_err(refused)
-            }
-            _ => Ok(()),
-        }
     }
 }
 

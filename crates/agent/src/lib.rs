@@ -107,7 +107,7 @@ pub use crate::run_report::{Prompt, RunEnd, RunReport};
 pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 pub use tenterhook_providers::ThinkingLevel;
 pub use tenterhook_resources::{self as resource, ResourcePlaces, Resources};
-pub use tenterhook_sessions::{Session, SessionStore};
+pub use tenterhook_sessions::{Session, SessionStore, SessionTail, UnsyncedTail};
 pub use tenterhook_tools::{
     AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,
     RuleProblem, Tool, Toolbox,

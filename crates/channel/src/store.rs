@@ -24,7 +24,7 @@ use tenterhook_protocol::{JsonObject, SessionId};
 
 pub use self::record::{
     ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
-    OutboxRecord, OutboxState, QueueDepth, Recorded, StoreError,
+    OutboxRecord, OutboxState, QueueDepth, Recorded, Settled, StoreError,
 };
 
 pub use self::file::{RESTORING, STORE_FILE};
@@ -164,9 +164,9 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: impl Into<Settled>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled, true).await
+        self.store_frames(chat, frames, settled.into(), true).await
     }
 
     /// Like [`append`](Self::append), for a channel whose clients read the stored frames themselves: nothing waits to
@@ -179,16 +179,16 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: impl Into<Settled>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled, false).await
+        self.store_frames(chat, frames, settled.into(), false).await
     }
 
     async fn store_frames(
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: Settled,
         is_queued: bool,
     ) -> Result<Vec<ChatFrame>, StoreError> {
         let chat = chat.clone();

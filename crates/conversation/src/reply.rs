@@ -107,7 +107,7 @@ impl<'a> Reply<'a> {
 
     fn settled(&self, state: InboxState) -> Settled {
         let ids: Vec<InboxId> = vec![self.record.id];
-        Settled { ids, state }
+        (ids, state).into()
     }
 
     async fn publish(&self, frames: Vec<Frame>, settled: Settled) {

@@ -46,6 +46,7 @@ use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
 use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::Profile;
+use tenterhook_conversation::session_tails::restore_session_tails;
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
 pub use tenterhook_web::server::TlsIdentity;
@@ -209,6 +210,9 @@ impl Gateway {
         let settings = Arc::new(settings);
         let folder = state.folder.clone();
         let (store, media) = state.finish().await?;
+        for problem in restore_session_tails(&store).await {
+            observer(GatewayNotice::Failure(problem));
+        }
         let tokens = Tokens::open(store.clone()).await;
         let tokens = tokens.map_err(|error| StartError::State(error.to_string()))?;
         let secrets = read_channel_secrets(&settings, &tokens).await?;

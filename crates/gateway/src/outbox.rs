@@ -23,7 +23,7 @@ use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
-use tenterhook_channel::store::{InboxId, InboxState, OutboxState, Store, StoreError};
+use tenterhook_channel::store::{OutboxState, Store, StoreError};
 
 /// How long an answer is tried.
 const ANSWER_PATIENCE: Duration = Duration::from_hours(24);
@@ -159,7 +159,6 @@ impl Outbox {
     ) -> Result<BTreeSet<u64>, PublishError> {
         let order = self.0.order.of(chat);
         let _first = order.lock().await;
-        let settled = (settled.ids, settled.state);
         let channel = self.0.channel(chat);
         if channel.is_some_and(|channel| channel.capabilities().speaks_frames) {
             self.show(chat, frames, settled).await?;
@@ -180,7 +179,7 @@ impl Outbox {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: Settled,
     ) -> Result<(), PublishError> {
         let stored = self.0.store.append_shown(chat, frames, settled).await;
         for frame in stored.map_err(publish_error)? {

@@ -74,7 +74,7 @@ struct Stopping {
 pub(super) struct Actor {
     parts: Arc<ConversationParts>,
     slot: Arc<AgentSlot>,
-    mailbox: mpsc::Receiver<Letter>,
+    mailbox: mpsc::Receiver<Box<Letter>>,
     requests: mpsc::Receiver<Request>,
     places: Places,
     idle_since: Arc<Mutex<Option<Instant>>>,
@@ -98,7 +98,7 @@ impl Actor {
     pub(super) fn new(
         parts: Arc<ConversationParts>,
         key: SessionKey,
-        (mailbox, requests): (mpsc::Receiver<Letter>, mpsc::Receiver<Request>),
+        (mailbox, requests): (mpsc::Receiver<Box<Letter>>, mpsc::Receiver<Request>),
         (places, idle_since): (Places, Arc<Mutex<Option<Instant>>>),
     ) -> Self {
         Self {
@@ -152,7 +152,7 @@ impl Actor {
                     self.take_prompt(&host, turn).await;
                 }
                 Some(letter) = self.mailbox.recv(), if self.accepts_letters() => {
-                    self.letters.push_back(letter);
+                    self.letters.push_back(*letter);
                 }
                 () = sleep_until(wake) => self.cancel_if_drained(),
             }
@@ -457,7 +457,7 @@ impl Actor {
         self.job = Some(Job {
             control: Some(control),
             records,
-            task: tokio::spawn(Box::pin(turn.run())),
+            task: tokio::spawn(turn.run()),
             is_reload: false,
         });
     }
@@ -549,7 +549,7 @@ impl Actor {
             control.cancel(cancellation.clone());
         }
         while let Ok(letter) = self.mailbox.try_recv() {
-            self.letters.push_back(letter);
+            self.letters.push_back(*letter);
         }
         let is_covered = |record: &InboxRecord| {
             let is_earlier = before.is_none_or(|before| record.id < before);

@@ -229,6 +229,7 @@ pub(super) async fn submit(
     let settled = Settled {
         ids: vec![message.record.id],
         state: InboxState::Running,
+        tail: None,
     };
     let outlet = &parts.outlet;
     let said = (!message.is_said).then(|| message.said());

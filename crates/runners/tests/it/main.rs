@@ -29,6 +29,8 @@ mod pi_imports;
 mod restarts;
 mod server;
 #[cfg(unix)]
+mod session_model;
+#[cfg(unix)]
 mod stage;
 mod table;
 mod template;

@@ -20,31 +20,30 @@
 //!
 //! The hook's policy decides what a failed call means, as with every other handler.
 
+mod calls;
 mod check;
 mod connection;
-mod conversation_starts;
 mod error;
 mod extension;
 mod extension_in_force;
-mod forgotten_starts;
 mod handler;
 mod host;
 mod load_request;
 mod node;
 mod pipe;
-mod progress;
 mod protocol;
 mod python;
-mod questions;
 mod recording_host;
 mod refusal;
+mod requests;
 mod script;
 mod script_calls;
 mod script_loads;
 mod script_server;
+mod script_session;
+mod script_sessions;
 mod scripts;
 mod source_ahead;
-mod starts;
 mod stderr;
 mod supervisor;
 mod version;

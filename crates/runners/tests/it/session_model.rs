@@ -12,8 +12,12 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenterhook_engine::event::{PreToolUse, SessionEnd, SessionEndReason, SessionStart, TurnEnd};
-use tenterhook_engine::{Dispatcher, Engine, EventKind, HookSpec, OnError, Origin, Policy};
+use tenterhook_engine::event::{
+    PreToolUse, SessionEnd, SessionEndReason, SessionSource, SessionStart, TurnEnd,
+};
+use tenterhook_engine::{
+    Dispatcher, Engine, EventKind, HookSpec, OnError, Origin, Policy, SessionId,
+};
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{Host, Lease, NoHost, Refusal, Script, Worker, WorkerHandler};
 use tenterhook_systems::native::Native;
@@ -76,6 +80,8 @@ fn conversation(session: &str) -> &str {
 struct Agent;
 
 impl Host for Agent {
+    like_no_host!(has_ui flags script_session on_output add);
+
     fn is_strict(&self) -> bool {
         false
     }
@@ -350,6 +356,13 @@ impl System {
         self.engine.dispatcher(Origin::new(session, "/w"))
     }
 
+    /// Starts a session with an event of 6 MiB, two of which can be kept.
+    async fn start_large(&self, session: &str) {
+        let previous = SessionId::from("x".repeat(6 << 20).as_str());
+        let start = SessionStart::new(SessionSource::New).with_previous_session(previous);
+        let _started = self.hooks(session).dispatch(start).await;
+    }
+
     async fn call(&self, session: &str) -> Verdict {
         let input = json!({ "cmd": "rm" }).as_object().unwrap().clone();
         let call = PreToolUse::new("shell").with_tool_input(input);
@@ -458,4 +471,41 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(compare(steps));
     }
+}
+
+#[tokio::test]
+async fn gates_deny_in_a_session_whose_start_is_not_kept_because_there_are_too_many() {
+    let system = System::new().await;
+    for session in ["s1", "s2"] {
+        system.start_large(session).await;
+    }
+    assert_eq!(system.call("never-started").await, Verdict::Allowed);
+    system.start_large("s3").await;
+    for restarts in 0..2 {
+        for session in ["s1", "s2", "helper"] {
+            let expected = if session == "helper" {
+                Verdict::Allowed
+            } else {
+                Verdict::Guarded
+            };
+            assert_eq!(system.call(session).await, expected, "{session} {restarts}");
+        }
+        // It is unknown whether a session without a start had one.
+        for session in ["s3", "never-started"] {
+            let verdict = system.call(session).await;
+            assert_eq!(verdict, Verdict::NotReady, "{session} {restarts}");
+        }
+        system.worker.shutdown().await;
+    }
+    // A session that is over makes room. If it continues nevertheless, its gates deny.
+    system.lease.end_session("s2");
+    system.start_large("s3").await;
+    assert_eq!(system.call("s3").await, Verdict::Guarded);
+    assert_eq!(system.call("s2").await, Verdict::NotReady);
+    // The start of a subagent that is not kept counts for its session too.
+    system.start_large("helper").await;
+    for session in ["s1", "helper"] {
+        assert_eq!(system.call(session).await, Verdict::NotReady, "{session}");
+    }
+    assert_eq!(system.call("s3").await, Verdict::Guarded);
 }

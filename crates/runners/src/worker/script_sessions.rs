@@ -322,7 +322,7 @@ impl ScriptSessions {
             role: used.role,
             process,
         };
-        if self.is_ready(caller) {
+        if self.is_ready(caller)? {
             return Ok(false);
         }
         let sessions = Arc::clone(self);
@@ -347,17 +347,23 @@ impl ScriptSessions {
     }
 
     /// Returns whether a process has everything that it needs for a call.
-    fn is_ready(&self, caller: Caller<'_>) -> bool {
+    ///
+    /// # Errors
+    /// Fails if the starts of the session may be missing because there were too many.
+    fn is_ready(&self, caller: Caller<'_>) -> Result<bool, WorkerError> {
         {
             let kept = self.kept.lock();
             if kept.by_name.is_empty() && !kept.has_forgotten {
-                return true;
+                return Ok(true);
             }
         }
         let name = self.conversation_of(caller.session);
         let kept = self.kept.lock();
-        !kept.may_lack_starts(&name, caller.role)
-            && kept.by_name.get(&name).is_none_or(|it| it.is_ready(caller))
+        if kept.may_lack_starts(&name, caller.role) {
+            return Err(self.too_many_sessions());
+        }
+        let conversation = kept.by_name.get(&name);
+        Ok(conversation.is_none_or(|it| it.is_ready(caller)))
     }
 
     async fn replay_all(&self, caller: Caller<'_>, replay: &Replay) -> Result<bool, WorkerError> {
@@ -373,7 +379,13 @@ impl ScriptSessions {
         let mut has_replayed = false;
         loop {
             let closed = self.closed_sessions(&name);
-            let next = self.kept.lock().next(&name, caller, &closed);
+            let next = {
+                let mut kept = self.kept.lock();
+                if kept.may_lack_starts(&name, caller.role) {
+                    return Err(self.too_many_sessions());
+                }
+                kept.next(&name, caller, &closed)
+            };
             let Some((number, start)) = next.map_err(|why| self.not_ready(&why))? else {
                 return Ok(has_replayed);
             };
@@ -416,6 +428,15 @@ impl ScriptSessions {
             message: format!(
                 "`{}` lacks what it prepared when the session began, because its worker or session ended, and {why}; \
                  begin a new session, for example with `/new`",
+                self.name
+            ),
+        }
+    }
+
+    fn too_many_sessions(&self) -> WorkerError {
+        WorkerError::NotReady {
+            message: format!(
+                "`{}` may lack what it prepared when the session began, because too many sessions have started;                  end some of them, then begin a new session, for example with `/new`",
                 self.name
             ),
         }
@@ -502,9 +523,6 @@ impl Kept {
         caller: Caller<'_>,
         closed: &[String],
     ) -> Result<Option<(u64, HeardStart)>, String> {
-        if self.may_lack_starts(name, caller.role) {
-            return Err("too many sessions have started since".to_owned());
-        }
         let Some(conversation) = self.by_name.get_mut(name) else {
             return Ok(None);
         };
@@ -541,13 +559,8 @@ mod tests {
         }
     }
 
-    fn is_denied(kept: &mut Kept, session: &str) -> bool {
-        let caller = Caller {
-            session,
-            role: CallRole::Other,
-            process: 1,
-        };
-        kept.next(session, caller, &[]).is_err()
+    fn is_denied(kept: &Kept, session: &str) -> bool {
+        kept.may_lack_starts(session, CallRole::Other)
     }
 
     #[test]
@@ -556,13 +569,13 @@ mod tests {
         for session in ["a", "b", "c"] {
             begin(&mut kept, session);
         }
-        assert!(!is_denied(&mut kept, "never-started"));
+        assert!(!is_denied(&kept, "never-started"));
         begin(&mut kept, "d");
         for session in ["a", "b", "c"] {
-            assert!(!is_denied(&mut kept, session), "{session}");
+            assert!(!is_denied(&kept, session), "{session}");
         }
         for session in ["d", "never-started"] {
-            assert!(is_denied(&mut kept, session), "{session}");
+            assert!(is_denied(&kept, session), "{session}");
         }
     }
 
@@ -575,11 +588,11 @@ mod tests {
         kept.by_name.get_mut("b").unwrap().is_over = true;
         begin(&mut kept, "d");
         for session in ["a", "c", "d"] {
-            assert!(!is_denied(&mut kept, session), "{session}");
+            assert!(!is_denied(&kept, session), "{session}");
         }
-        assert!(is_denied(&mut kept, "b"));
+        assert!(is_denied(&kept, "b"));
         kept.by_name.remove("a");
         begin(&mut kept, "b");
-        assert!(!is_denied(&mut kept, "b"));
+        assert!(!is_denied(&kept, "b"));
     }
 }

@@ -26,6 +26,7 @@ mod connection;
 mod error;
 mod extension;
 mod extension_in_force;
+mod extension_protocol;
 mod handler;
 mod host;
 mod load_request;
@@ -52,11 +53,11 @@ mod wire;
 pub use check::{CheckStep, check};
 pub use error::WorkerError;
 pub use extension::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionProtocol, ExtensionRegistration,
-    ExtensionTool, HostRequest, Invocation, MAX_CALL, Subscription, ToolOutput, ToolSnapshot,
-    ToolSnapshots,
+    CommandOutput, Extension, ExtensionCommand, ExtensionRegistration, ExtensionTool, Invocation,
+    MAX_CALL, Subscription, ToolOutput, ToolSnapshot, ToolSnapshots,
 };
 pub use extension_in_force::ExtensionInForce;
+pub use extension_protocol::{ExtensionProtocol, HostRequest};
 pub use handler::WorkerHandler;
 pub use host::{Host, NoHost};
 pub use node::node;

@@ -1,5 +1,6 @@
 //! Answers the requests of one worker or extension, with the help of the host.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -8,11 +9,10 @@ use tenterhook_protocol::JsonObject;
 use tenterhook_sdk::javascript;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::extension::ExtensionProtocol;
+use super::extension_protocol::ExtensionProtocol;
 use super::host::Host;
 use super::refusal::Refusal;
 use super::script;
-use super::scripts::LateScripts;
 
 /// How many requests of one worker may be pending at once. More are refused.
 const MAX_REQUESTS: usize = 64;
@@ -29,9 +29,15 @@ pub(super) struct Requests {
 #[derive(Debug, Clone)]
 pub(super) enum Sender {
     /// The scripts of a worker.
-    Scripts(Arc<LateScripts>),
+    Scripts(Arc<dyn LateRegistration>),
     /// An extension, in the protocol of its system.
     Extension(Arc<ExtensionProtocol>),
+}
+
+/// Adds what scripts register after they were loaded.
+pub(super) trait LateRegistration: fmt::Debug + Send + Sync {
+    /// Answers `script/register`. This must not wait, because the script waits for it.
+    fn register(&self, host: &dyn Host, params: &Value) -> Result<Value, Refusal>;
 }
 
 #[derive(Deserialize)]

@@ -21,7 +21,7 @@ use super::host::{Host, NoHost};
 use super::load_request::request_load;
 use super::protocol::{PROTOCOL_VERSION, hello};
 use super::refusal::Refusal;
-use super::requests::{Requests, Sender};
+use super::requests::{LateRegistration, Requests, Sender};
 use super::script::{Registered, Script, ScriptHook, ScriptTool, ToolAnswer, result_for_script};
 use super::script_server::{Rendered, ScriptAddition, ScriptServer, ScriptToolCall, ToolUpdates};
 use super::script_session::CallRole;
@@ -92,9 +92,10 @@ impl LateScripts {
         known.retain(|_, lease| lease.strong_count() > 0);
         known.insert(number, Arc::downgrade(lease));
     }
+}
 
-    /// Adds what a script registers after it was loaded. This must not wait, because the script waits for it.
-    pub(super) fn register(&self, host: &dyn Host, params: &Value) -> Result<Value, Refusal> {
+impl LateRegistration for LateScripts {
+    fn register(&self, host: &dyn Host, params: &Value) -> Result<Value, Refusal> {
         let RegisterParams {
             script,
             tool,
@@ -355,7 +356,8 @@ impl Worker {
                 worker: Weak::clone(worker),
                 leases: Mutex::default(),
             });
-            let requests = Requests::new(Arc::clone(&host), Sender::Scripts(Arc::clone(&late)));
+            let requests =
+                Requests::new(Arc::clone(&host), Sender::Scripts(Arc::clone(&late) as _));
             let scripts = Scripts {
                 served: Vec::new(),
                 host,

@@ -678,8 +678,8 @@ fn receive_request(
     let shared = Arc::clone(shared);
     if shared.wire.update == Some(method.as_str()) {
         // Handled without a task, so that updates keep their order and none is delivered after the answer.
-        let updates = shared.state().calls.updates_of(&parent);
-        let updated = match updates {
+        let listener = shared.state().calls.updates_of(&parent);
+        let updated = match listener {
             Some(updates) => updates(params).map_err(Refusal::Invalid),
             None => Err(no_tool_call(&parent)),
         };

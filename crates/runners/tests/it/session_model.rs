@@ -23,7 +23,7 @@ use tenterhook_runners::worker::{Host, Lease, NoHost, Refusal, Script, Worker, W
 use tenterhook_systems::native::Native;
 
 /// A worker with one script. Its guard denies while it has the rules of the session.
-const WORKER: &str = r#"
+const WORKER: &str = r"
 import json, os, sys
 HOOKS = ['session_start', 'session_end', 'pre_tool_use', 'turn_end']
 rules = set()
@@ -57,7 +57,7 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **result}), flush=True)
     if message['method'] == 'shutdown':
         break
-"#;
+";
 
 /// The kinds of the hooks, in the order of `HOOKS`.
 const KINDS: [EventKind; 4] = [
@@ -151,6 +151,14 @@ enum ModelState {
     Lost { process: u32 },
 }
 
+/// What the script is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Start,
+    End,
+    Judgement,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Allowed,
@@ -187,7 +195,7 @@ impl Model {
     }
 
     fn handle(&mut self, event: &str, session: &str) {
-        self.handled += &format!("{event} {session}\n");
+        self.handled.extend([event, " ", session, "\n"]);
     }
 
     /// Handles a start. Returns whether it failed.
@@ -199,51 +207,50 @@ impl Model {
         self.is_broken
     }
 
-    /// Repeats what the process lacks before a call, except for the starts of `starting`. Returns whether the script can
-    /// be called.
-    fn restore(&mut self, session: &'static str, starting: bool, is_end: bool) -> bool {
-        let process = self.process;
-        let mut starts = self
-            .starts
-            .remove(conversation(session))
-            .unwrap_or_default();
-        let mut is_ready = true;
-        for start in &mut starts {
-            if starting && start.session == session {
-                continue;
-            }
-            match start.state {
-                ModelState::Handled { process: by, .. }
-                    if by == process && (is_end || !start.has_ended) => {}
-                ModelState::Lost { process: by } if by == process => {
-                    is_ready = false;
-                    break;
-                }
-                _ => {
-                    let has_failed = self.prepare(start.session);
-                    if has_failed && !start.failed_first {
-                        start.state = ModelState::Lost { process };
-                        is_ready = false;
-                        break;
-                    }
-                    start.has_ended = false;
-                    start.state = ModelState::Handled {
-                        process,
-                        has_failed,
-                    };
-                }
-            }
-        }
-        if !starts.is_empty() {
-            self.starts.insert(conversation(session), starts);
-        }
+    /// Repeats what the process lacks before a call, except for earlier starts of a session that starts. Returns
+    /// whether the script can be called.
+    fn restore(&mut self, session: &'static str, asked: Asked) -> bool {
+        let name = conversation(session);
+        let Some(mut starts) = self.starts.remove(name) else {
+            return true;
+        };
+        let mut needed = starts
+            .iter_mut()
+            .filter(|start| asked != Asked::Start || start.session != session);
+        let is_ready = needed.all(|start| self.restore_one(start, asked));
+        self.starts.insert(name, starts);
         is_ready
+    }
+
+    /// Repeats a start that the process lacks. Returns whether the script can be called.
+    fn restore_one(&mut self, start: &mut ModelStart, asked: Asked) -> bool {
+        let process = self.process;
+        match start.state {
+            ModelState::Handled { process: by, .. }
+                if by == process && (asked == Asked::End || !start.has_ended) =>
+            {
+                return true;
+            }
+            ModelState::Lost { process: by } if by == process => return false,
+            ModelState::Unheard | ModelState::Handled { .. } | ModelState::Lost { .. } => {}
+        }
+        let has_failed = self.prepare(start.session);
+        if has_failed && !start.failed_first {
+            start.state = ModelState::Lost { process };
+            return false;
+        }
+        start.has_ended = false;
+        start.state = ModelState::Handled {
+            process,
+            has_failed,
+        };
+        true
     }
 
     fn start(&mut self, session: &'static str) {
         self.run();
         self.over.remove(conversation(session));
-        let is_ready = self.restore(session, true, false);
+        let is_ready = self.restore(session, Asked::Start);
         let mut start = ModelStart {
             session,
             failed_first: false,
@@ -264,7 +271,7 @@ impl Model {
 
     fn call(&mut self, session: &'static str) -> Verdict {
         self.run();
-        if !self.restore(session, false, false) {
+        if !self.restore(session, Asked::Judgement) {
             return Verdict::NotReady;
         }
         self.handle("pre_tool_use", session);
@@ -277,7 +284,7 @@ impl Model {
 
     fn end(&mut self, session: &'static str) {
         self.run();
-        if self.restore(session, false, true) {
+        if self.restore(session, Asked::End) {
             self.handle("session_end", session);
             self.rules.remove(session);
         }

@@ -103,7 +103,7 @@ impl ProgramChannel {
         let command = Command::new(Program::exec(&self.argv));
         let (child, pipes) = Companion::start(&command).map_err(|error| {
             let cause = tenterhook_engine::error_chain(&error);
-            ChannelError::transient("start", format!("cannot start the program: {cause}"))
+            ChannelError::new("start", format!("cannot start the program: {cause}"))
         })?;
         let CompanionPipes {
             stdin,
@@ -149,7 +149,7 @@ impl ProgramChannel {
             Either::Right(((), exchange)) => exchange.await,
         };
         result.map_err(|lost| {
-            lost.unwrap_or_else(|| ChannelError::transient("ended", connection.problem(end)))
+            lost.unwrap_or_else(|| ChannelError::new("ended", connection.problem(end)))
         })
     }
 
@@ -163,7 +163,7 @@ impl ProgramChannel {
         });
         let capabilities = match started {
             Ok(started) => started.capabilities,
-            Err(error) => return ChannelError::transient("start", error.to_string()),
+            Err(error) => return ChannelError::new("start", error.to_string()),
         };
         {
             let mut slot = self.slot.lock();
@@ -183,7 +183,7 @@ impl ProgramChannel {
             if let Err(error @ CallError::Lost { .. }) =
                 connection.call("ping", &json!({}), self.ping).await
             {
-                return ChannelError::transient("silent", error.to_string());
+                return ChannelError::new("silent", error.to_string());
             }
         }
     }
@@ -240,14 +240,14 @@ impl Channel for ProgramChannel {
         async move {
             let params = json!({ "reference": media.reference });
             let fetched = self.call("fetch", &params, FETCH_TIMEOUT).await;
-            let failed = |cause: String| ChannelError::transient("download", cause);
+            let failed = |cause: String| ChannelError::new("download", cause);
             let fetched = fetched.map_err(|error| failed(error.to_string()))?;
             let data = fetched.get("data").and_then(Value::as_str);
             let bytes = data
                 .and_then(|data| BASE64_STANDARD.decode(data).ok())
                 .ok_or_else(|| failed("the program did not return `data` in base64".to_owned()))?;
             into.write(&bytes)
-                .map_err(|error| ChannelError::permanent("too_large", error.to_string()))
+                .map_err(|error| ChannelError::new("too_large", error.to_string()))
         }
         .boxed()
     }

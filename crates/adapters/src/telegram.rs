@@ -3,6 +3,7 @@
 //! A poll tells Telegram which updates it may forget: those before its offset. So the offset moves only over updates
 //! whose messages are durable. It is stored for the bot's account, because another bot counts from another number.
 
+mod albums;
 mod api;
 mod bot_api;
 mod buttons;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
+use self::albums::{ALBUM_PAUSE, Albums, album_of};
 use self::api::{Api, ApiError};
 use self::bot_api::{File, Update, User};
 use self::groups::Groups;
@@ -122,19 +124,21 @@ impl TelegramChannel {
         let account = Account::new(&user);
         let account_id = account.id.to_string();
         let mut offset = inlet.offset(&account_id).await?;
+        let mut albums = Albums::default();
         loop {
             let updates = self.poll(offset).await;
             if let Some(wait) = updates.as_ref().err().and_then(ApiError::retry_after) {
                 tokio::time::sleep(wait.min(MAX_POLL_PAUSE)).await;
                 continue;
             }
-            let updates = updates.map_err(|error| receive_error(&error))?;
+            let mut updates = updates.map_err(|error| receive_error(&error))?;
             inlet.alive();
             if updates.is_empty() {
                 // Telegram has forgotten what is before the offset. After a quiet week it may number the next update lower
                 // than the last one, and would never send it if the offset stayed.
                 offset = None;
             }
+            let is_held = albums.hold(&mut updates);
             let (next, result) = self.take_all(inlet, &account, updates).await;
             if let Some(next) = next {
                 // If this is lost in a crash, Telegram sends the updates again, and they are duplicates.
@@ -143,6 +147,8 @@ impl TelegramChannel {
             }
             if result?.is_full {
                 tokio::time::sleep(FULL_PAUSE).await;
+            } else if is_held {
+                tokio::time::sleep(ALBUM_PAUSE).await;
             }
         }
     }
@@ -151,7 +157,7 @@ impl TelegramChannel {
         let mut params = json!({
             "limit": MAX_UPDATES,
             "timeout": self.poll_timeout.as_secs(),
-            "allowed_updates": ["message", "callback_query"],
+            "allowed_updates": ["message", "edited_message", "callback_query"],
         });
         if let (Some(offset), Some(params)) = (offset, params.as_object_mut()) {
             params.insert("offset".to_owned(), offset.into());
@@ -170,12 +176,13 @@ impl TelegramChannel {
         updates: Vec<Value>,
     ) -> (Option<i64>, Result<Batch, ChannelError>) {
         let (mut last, mut failed) = (None, None::<(i64, ChannelError)>);
-        let mut chats: BTreeMap<String, Vec<(i64, Received)>> = BTreeMap::new();
+        let mut chats: BTreeMap<String, Vec<TakenUpdate>> = BTreeMap::new();
         for update in updates {
             let Some(id) = update.get("update_id").and_then(Value::as_i64) else {
                 continue;
             };
             last = last.max(Some(id));
+            let album = album_of(&update).map(str::to_owned);
             // An update in a form that we do not know must not stop the ones after it.
             if let Ok(mut update) = serde_json::from_value::<Update>(update) {
                 if let Err(error) = self.groups.trace(inlet, &mut update).await {
@@ -183,10 +190,10 @@ impl TelegramChannel {
                     break;
                 }
                 let received = receive::read(&self.id, account, update);
-                chats
-                    .entry(received.chat())
-                    .or_default()
-                    .push((id, received));
+                let of_chat = chats.entry(received.chat()).or_default();
+                if let Some(received) = join_album(of_chat, album.as_deref(), received) {
+                    of_chat.push((id, album, received));
+                }
             }
         }
         let chats = chats.into_values();
@@ -213,10 +220,10 @@ impl TelegramChannel {
     async fn take_chat(
         &self,
         inlet: &Inlet,
-        updates: Vec<(i64, Received)>,
+        updates: Vec<TakenUpdate>,
     ) -> Result<bool, (i64, ChannelError)> {
         let (mut is_full, mut failed) = (false, None);
-        for (id, received) in updates {
+        for (id, _, received) in updates {
             if failed.is_some() {
                 self.take_request(inlet, received).await;
                 continue;
@@ -241,7 +248,7 @@ impl TelegramChannel {
                         return Ok(code == "queue_full");
                     }
                     Accepted::Failed { cause } => {
-                        return Err(ChannelError::transient("not_recorded", cause));
+                        return Err(ChannelError::new("not_recorded", cause));
                     }
                 }
             }
@@ -285,6 +292,31 @@ impl TelegramChannel {
     }
 }
 
+/// An update: its number, its album, and what it means.
+type TakenUpdate = (i64, Option<String>, Received);
+
+/// Adds a message to the earlier messages of its album in a chat. Returns what does not belong to them.
+fn join_album(
+    earlier: &mut [TakenUpdate],
+    album: Option<&str>,
+    received: Received,
+) -> Option<Received> {
+    let Received::Message(message) = received else {
+        return Some(received);
+    };
+    for (_, of, earlier) in earlier {
+        if let Received::Message(first) = earlier
+            && album.is_some()
+            && of.as_deref() == album
+            && first.sender == message.sender
+        {
+            receive::join(first, *message);
+            return None;
+        }
+    }
+    Some(Received::Message(message))
+}
+
 /// The result of the updates of a poll.
 #[derive(Debug, Default)]
 struct Batch {
@@ -295,16 +327,16 @@ struct Batch {
 fn receive_error(error: &ApiError) -> ChannelError {
     let cause = error.to_string();
     match error.code() {
-        Some(401 | 403 | 404) => ChannelError::permanent(
+        Some(401 | 403 | 404) => ChannelError::new(
             "unauthorized",
             format!("{cause}; check the bot's token and `api_base`"),
         ),
-        Some(409) => ChannelError::transient(
+        Some(409) => ChannelError::new(
             "conflict",
             format!("{cause}; stop the other program that uses this bot, or remove its webhook"),
         ),
-        Some(_) => ChannelError::transient("refused", cause),
-        None => ChannelError::transient("connection", cause),
+        Some(_) => ChannelError::new("refused", cause),
+        None => ChannelError::new("connection", cause),
     }
 }
 
@@ -344,15 +376,11 @@ impl Channel for TelegramChannel {
     ) -> BoxFuture<'a, Result<(), ChannelError>> {
         async move {
             let params = json!({ "file_id": media.reference });
-            let file: File = self.api.call("getFile", &params).await.map_err(|error| {
-                let is_permanent = error.is_bad_request();
-                ChannelError {
-                    is_permanent,
-                    ..ChannelError::transient("download", error.to_string())
-                }
-            })?;
+            let file = self.api.call("getFile", &params).await;
+            let file: File =
+                file.map_err(|error| ChannelError::new("download", error.to_string()))?;
             let path = file.file_path.ok_or_else(|| {
-                ChannelError::permanent("too_large", "Telegram does not offer the file")
+                ChannelError::new("too_large", "Telegram does not offer the file")
             })?;
             self.api.download(&path, into).await
         }

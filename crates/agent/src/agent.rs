@@ -14,7 +14,7 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{EntryId, JsonObject, Role, SessionId};
 use tenterhook_providers::{ModelId, ThinkingLevel};
 use crate::resource::Resources;
-use tenterhook_sessions::{Session, UnknownEntry};
+use tenterhook_sessions::{Session, UnknownEntry, UnsyncedTail};
 use tenterhook_tools::{Agents, RuleProblem, TRANSFER_TASK, TransferTask, add_background_tools};
 use tokio_util::sync::CancellationToken;
 
@@ -170,6 +170,12 @@ impl Agent {
     /// Returns the session.
     pub fn session(&self) -> &Session {
         &self.active.agent.session
+    }
+
+    /// Lets runs continue before the end of the session's file is on the disk. The embedding program keeps the returned
+    /// tail elsewhere before the model is asked, and when a run has ended. At its end, the session waits for the disk.
+    pub fn defer_session_sync(&mut self) -> UnsyncedTail {
+        self.active.agent.session.defer_sync()
     }
 
     /// Returns the dispatcher of the session's events, for events of the program that embeds the agent.

@@ -12,7 +12,7 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
 use crate::resource::{ResourcePlaces, Resources};
-use tenterhook_sessions::{Session, estimate_tokens};
+use tenterhook_sessions::{Session, SessionError, estimate_tokens};
 use tokio_util::sync::CancellationToken;
 
 use crate::background::BackgroundTasks;
@@ -138,8 +138,20 @@ impl AgentSession {
 
     /// Stores new entries, if the session is stored at all.
     pub(crate) async fn save(&mut self) {
-        if self.write().await {
-            self.hooks.announce(SavePoint::new).await;
+        if !self.write().await {
+            return;
+        }
+        // Hooks of `save_point` rely on the disk.
+        if self.hooks.dispatcher().is_hooked::<SavePoint>() {
+            self.sync().await;
+        }
+        self.hooks.announce(SavePoint::new).await;
+    }
+
+    /// Waits until the file of the session is on the disk, if saving does not wait for that.
+    async fn sync(&mut self) {
+        if let Err(error) = self.session.sync().await {
+            self.report_not_stored(error).await;
         }
     }
 
@@ -152,6 +164,11 @@ impl AgentSession {
             }
             Err(error) => error,
         };
+        self.report_not_stored(error).await;
+        false
+    }
+
+    async fn report_not_stored(&mut self, error: SessionError) {
         // The user is notified only once, because a full disk stays full.
         if !std::mem::replace(&mut self.has_storage_failed, true) {
             let cause = error.source().map(|cause| format!(": {cause}"));
@@ -161,7 +178,6 @@ impl AgentSession {
                 .notify(NotificationLevel::Error, "session_not_stored", &text)
                 .await;
         }
-        false
     }
 
     /// Pauses the agent until the next prompt, so that no agent asks the user meanwhile. A cancelled run also stops
@@ -191,6 +207,7 @@ impl AgentSession {
         self.hooks.announce(build).await;
         // Hooks of `session_end` may have added entries.
         self.write().await;
+        self.sync().await;
     }
 
     /// Returns whether the agent may have this tool at all.

@@ -135,12 +135,12 @@ impl AgentState {
     }
 
     /// Returns the agent's tools, including those that scripts have added since they were loaded.
-    pub(crate) fn toolbox(&self) -> Arc<Toolbox> {
+    pub(crate) fn toolbox(&self) -> Toolbox {
         #[cfg(unix)]
         if let Some(added) = self.config.additions.toolbox() {
             return added;
         }
-        Arc::new(self.config.toolbox.clone())
+        self.config.toolbox.clone()
     }
 
     /// Adds something that a script registers after it was loaded. A tool is active at once, as in pi.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use tenterhook_hookfile::quoted_for_shell;
 use tenterhook_systems::native::PROJECT_FOLDER;
+use tenterhook_trust::make_private;
 
 use crate::selection::shown_path;
 
@@ -266,7 +267,11 @@ impl StarterGuard {
             }
         }
         if let Some(folder) = hook.parent() {
-            fs::create_dir_all(folder).map_err(|source| StarterError::Write {
+            let created = match place {
+                StarterPlace::Project(_) => fs::create_dir_all(folder),
+                StarterPlace::User(_) => make_private(folder),
+            };
+            created.map_err(|source| StarterError::Write {
                 path: folder.to_owned(),
                 source,
             })?;

@@ -29,7 +29,7 @@ pub trait Channel: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails if the connection is lost. The gateway calls it again later, unless the failure is permanent.
+    /// Fails if the connection is lost, or if the service refuses it. The gateway calls it again, later and later.
     fn run(&self, inlet: Inlet, stop: CancellationToken)
     -> BoxFuture<'_, Result<(), ChannelError>>;
 
@@ -144,25 +144,14 @@ pub struct ChannelError {
     pub code: &'static str,
     /// What happened. It contains no address and no token.
     pub cause: String,
-    /// Whether trying again cannot help, for example because the service refused the token.
-    pub is_permanent: bool,
 }
 
 impl ChannelError {
-    /// Returns an error after which the channel is tried again.
-    pub fn transient(code: &'static str, cause: impl Into<String>) -> Self {
+    /// Creates an error. After it, the channel is tried again.
+    pub fn new(code: &'static str, cause: impl Into<String>) -> Self {
         Self {
             code,
             cause: cause.into(),
-            is_permanent: false,
-        }
-    }
-
-    /// Returns an error after which the channel stays off.
-    pub fn permanent(code: &'static str, cause: impl Into<String>) -> Self {
-        Self {
-            is_permanent: true,
-            ..Self::transient(code, cause)
         }
     }
 }
@@ -322,7 +311,7 @@ impl Inlet {
     /// Fails if it cannot be read. The channel is tried again later.
     pub async fn offset(&self, account: &str) -> Result<Option<i64>, ChannelError> {
         let offset = self.intake.offset(&self.channel, account).await;
-        offset.map_err(|cause| ChannelError::transient("offset", cause))
+        offset.map_err(|cause| ChannelError::new("offset", cause))
     }
 
     /// Stores a number for an account. Returns whether it is durable.

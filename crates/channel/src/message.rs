@@ -45,11 +45,49 @@ pub enum IncomingPart {
     },
     /// A file that the channel can fetch. Nothing is fetched before the sender is admitted.
     Media(MediaRef),
+    /// Another message that this one refers to.
+    Reference(MessageReference),
     /// Something that the channel cannot fetch. The sender gets a message that says so.
     Unreadable {
         /// What it is, in the plural: `stickers`.
         what: String,
     },
+}
+
+/// Another message to which a message refers, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageReference {
+    /// How the message refers to it.
+    pub kind: ReferenceKind,
+    /// Who wrote the other message, as the channel shows it. Anyone can choose any name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// What the message replies to, shortened. Empty for the other kinds: their text is the text of the message.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// How a message refers to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferenceKind {
+    /// It replies to it.
+    Reply,
+    /// It passes it on: someone else wrote it.
+    Forward,
+    /// It is a new version of the sender's own earlier message.
+    Edit,
+}
+
+impl ReferenceKind {
+    /// Returns the word that parts of messages use: `reply`, `forward` or `edit`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Forward => "forward",
+            Self::Edit => "edit",
+        }
+    }
 }
 
 /// A file in a channel.

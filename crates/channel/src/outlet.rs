@@ -9,7 +9,8 @@ use crate::channel::ChannelCapabilities;
 use crate::chat::ChatRef;
 use crate::frame::{Frame, Media};
 use crate::message::MediaRef;
-use crate::store::{InboxId, InboxState};
+
+pub use crate::store::Settled;
 
 /// Shows frames to the chats they belong to.
 pub trait Outlet: Send + Sync {
@@ -53,15 +54,6 @@ pub struct SavedMedia {
     pub media: Media,
     /// The absolute path of the copy.
     pub path: PathBuf,
-}
-
-/// The messages of the inbox that are done with what is published.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settled {
-    /// The messages.
-    pub ids: Vec<InboxId>,
-    /// Their new state.
-    pub state: InboxState,
 }
 
 /// The error of frames that could not be stored.

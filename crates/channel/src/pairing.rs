@@ -183,6 +183,15 @@ impl Pairings {
         Ok(code)
     }
 
+    /// Returns the request that waits with a code, and changes nothing.
+    pub async fn waiting(&self, channel: &ChannelId, code: &str) -> Option<PairingRequest> {
+        let mut pairings = self.read(channel).await.ok()?;
+        pairings.forget_expired(Timestamp::now());
+        let code = Some(folded(code));
+        let mut requests = pairings.requests.into_iter();
+        requests.find(|request| request.code == code)
+    }
+
     /// Admits the sender who was given a code. `by` is who decides, for people who ask later.
     ///
     /// # Errors

@@ -104,6 +104,17 @@ impl Settings {
         })
     }
 
+    /// Returns the address of the server. `None` if there is none: no channel needs it, and the inspector has no address
+    /// of its own.
+    pub fn server_address(&self) -> Option<SocketAddr> {
+        let mut channels = self.channels.iter();
+        if channels.any(|channel| channel.is_enabled && channel.kind.needs_server()) {
+            self.listen
+        } else {
+            self.inspect.listen
+        }
+    }
+
     /// Returns whether a chat is the owner's own: no one else writes in it. What is said in other chats is shown to the
     /// owner only if [`InspectSettings::shows_all_chats`].
     pub fn is_owners_chat(&self, channel: &ChannelId, chat: &str) -> bool {
@@ -420,6 +431,11 @@ pub struct WebhookSettings {
     pub timestamp_header: Option<String>,
     /// The header with the id of the delivery. The default is `x-github-delivery`.
     pub delivery_header: String,
+    /// The header with the name of the event. The default is `x-github-event`.
+    pub event_header: String,
+    /// The events that become messages: `EVENT`, or `EVENT.ACTION` with the `action` of the body. Empty for all events
+    /// except `ping`, with which a service only tries the address.
+    pub events: Vec<String>,
     /// The template of the message. `{{ body.… }}` inserts values of the request.
     pub template: String,
     /// The chat that gets the message.

@@ -5,6 +5,7 @@
 //! one is tried as if nothing had happened.
 
 mod changes;
+mod copy;
 mod file;
 mod queries;
 mod record;
@@ -12,6 +13,7 @@ mod tables;
 mod writer;
 
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,8 +24,10 @@ use tenterhook_protocol::{JsonObject, SessionId};
 
 pub use self::record::{
     ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
-    OutboxRecord, OutboxState, QueueDepth, Recorded, StoreError,
+    OutboxRecord, OutboxState, QueueDepth, Recorded, Settled, StoreError,
 };
+
+pub use self::file::{RESTORING, STORE_FILE};
 
 use self::file::StoreFile;
 use self::queries::Wanted;
@@ -43,6 +47,21 @@ pub struct Store {
     file: Arc<StoreFile>,
 }
 
+/// Keeps every program from opening the store in a folder, until it is dropped.
+#[derive(Debug)]
+pub struct StoreLock(#[expect(dead_code, reason = "dropping it unlocks the folder")] File);
+
+impl StoreLock {
+    /// Locks a folder, and creates it if it is missing. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a program has opened the store.
+    pub fn take(folder: &Path) -> Result<Self, StoreError> {
+        file::lock(folder).map(Self)
+    }
+}
+
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").finish_non_exhaustive()
@@ -58,6 +77,11 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let limits = Limits::default();
         Self::over(StoreFile::open(folder, limits)?, limits)
+    }
+
+    /// Returns whether a process uses the store in a folder. It blocks for a moment.
+    pub fn is_in_use(folder: &Path) -> bool {
+        file::is_in_use(folder)
     }
 
     /// Creates an empty store in memory, for programs that keep nothing.
@@ -140,9 +164,9 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: impl Into<Settled>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled, true).await
+        self.store_frames(chat, frames, settled.into(), true).await
     }
 
     /// Like [`append`](Self::append), for a channel whose clients read the stored frames themselves: nothing waits to
@@ -155,16 +179,16 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: impl Into<Settled>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled, false).await
+        self.store_frames(chat, frames, settled.into(), false).await
     }
 
     async fn store_frames(
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: Settled,
         is_queued: bool,
     ) -> Result<Vec<ChatFrame>, StoreError> {
         let chat = chat.clone();
@@ -281,6 +305,38 @@ impl Store {
         let change =
             move |tables: &mut tables::Tables<'_>| tables.set_document(kind, &id, value.as_ref());
         self.writer.write(change).await
+    }
+
+    /// Writes a copy of everything that is stored at one moment into a new store in a folder. `observe` runs at this
+    /// moment, while nothing is stored: keep it short.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read, or the copy cannot be written.
+    pub async fn copy_into<T: Send + 'static>(
+        &self,
+        folder: &Path,
+        observe: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let file = Arc::clone(&self.file);
+        let begin = move |_: &mut tables::Tables<'_>| Ok((file.snapshot()?, observe()));
+        let (snapshot, observed) = self.writer.write(begin).await?;
+        let folder = folder.to_owned();
+        let copied = tokio::task::spawn_blocking(move || {
+            copy::copy_into(&folder, Limits::default(), &snapshot)
+        });
+        let copied = copied.await.map_err(|error| StoreError::Io {
+            cause: format!("the copy of the store `gateway.redb` did not end: {error}"),
+        })?;
+        copied.map(|()| observed)
+    }
+
+    /// Returns whether changes can be stored. It tries only after one has failed, and at most once a second.
+    pub async fn is_writable(&self) -> bool {
+        if self.writer.is_probe_due() {
+            self.writer.write(|_| Ok(())).await.ok();
+        }
+        !self.writer.has_failed()
     }
 
     /// Runs a query on a thread for work that blocks.

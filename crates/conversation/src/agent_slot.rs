@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenterhook_agent::extension::ScriptHost;
-use tenterhook_agent::{Agent, AgentHandle};
+use tenterhook_agent::{Agent, AgentHandle, UnsyncedTail};
 use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::{SenderRole, SessionEndReason, SessionSource};
@@ -22,6 +22,8 @@ use tenterhook_channel::message::IncomingMessage;
 pub(crate) struct AgentView {
     pub(crate) name: String,
     pub(crate) session: SessionId,
+    /// What the session's file may not have on the disk yet. Turns keep it in the store.
+    pub(crate) tail: UnsyncedTail,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) handle: AgentHandle,
     pub(crate) model: String,
@@ -233,13 +235,14 @@ impl AgentSlot {
         };
         self.frontend.forget_grant();
         let agent = profile.open(request).await;
-        let agent = agent.map_err(|cause| match session {
+        let mut agent = agent.map_err(|cause| match session {
             Some(_) => format!("{cause}. Send /new to begin a new conversation"),
             None => cause,
         })?;
         let view = AgentView {
             name: agent.name().to_owned(),
             session: agent.session().id().clone(),
+            tail: agent.defer_session_sync(),
             dispatcher: agent.dispatcher().clone(),
             handle: agent.handle(),
             model: agent.model().to_string(),

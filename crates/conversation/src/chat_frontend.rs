@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::{self, BoxFuture};
 use parking_lot::Mutex;
-use tenterhook_agent::CancellationToken;
+use serde_json::Value;
 use tenterhook_agent::frontend::{
     Approval, ApprovalRequest, Denial, Frontend, HookFailure, ScriptDisplay, ScriptQuestion,
 };
+use tenterhook_agent::{CancellationToken, SessionTail, UnsyncedTail};
 use tenterhook_protocol::event::{DeliveryKind, NotificationLevel, SenderRole};
 use tenterhook_protocol::{JsonObject, Message, SessionId, ToolCall, ToolResult, ToolUseId};
 
@@ -22,7 +23,8 @@ use crate::deliver::{Content, Delivery, Recipient};
 use crate::reply::publish;
 use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::frame::{Chunk, EndReason, Frame, Retry};
-use tenterhook_channel::outlet::Settled;
+use tenterhook_channel::outlet::{PublishError, Settled};
+use tenterhook_channel::store::DocumentKind;
 
 /// The maximum length of a tool result in a frame, and of a text in the stored arguments of a call, in characters.
 const MAX_RESULT_CHARS: usize = 300;
@@ -49,6 +51,8 @@ pub(crate) struct TurnView {
     pub(crate) key: SessionKey,
     /// The session. `None` if the agent cannot be opened.
     pub(crate) session: Option<SessionId>,
+    /// What the session's file may not have on the disk yet.
+    pub(crate) tail: UnsyncedTail,
     /// The name of the main agent. Text of other agents is not shown.
     pub(crate) agent: String,
     pub(crate) turn: String,
@@ -60,6 +64,8 @@ pub(crate) struct TurnView {
     pub(crate) delivery: Delivery,
     /// Whether the last answer is held back until it is known whether it is spoken.
     pub(crate) is_voice_only: bool,
+    /// Cancelled when the agent is about to ask the model for the first time, or has ended.
+    pub(crate) asks_model: CancellationToken,
     /// Cancelled once it is known whether the beginning of the turn is stored.
     pub(crate) start: CancellationToken,
     /// What is shown once the turn begins. `None` afterwards.
@@ -163,12 +169,58 @@ impl TurnView {
 
     /// Stores and shows durable frames, after the calls that have ended since the last ones.
     pub(crate) async fn publish(&self, frames: Vec<Frame>, settled: Settled) {
+        // A failure has been reported to the chat.
+        let _reported = self.try_publish(frames, settled).await;
+    }
+
+    /// Does the same with the last frames of the turn, and keeps the end of the session's file in the same transaction.
+    pub(crate) async fn publish_last(&self, frames: Vec<Frame>, settled: Settled) {
+        let publish = |settled| self.try_publish(frames, settled);
+        let _reported = self.with_tail(settled, publish).await;
+    }
+
+    async fn try_publish(&self, frames: Vec<Frame>, settled: Settled) -> Result<(), PublishError> {
         let (outlet, chat) = (&self.parts.outlet, &self.to.chat);
         let mut calls = std::mem::take(&mut self.shown.lock().calls);
         calls.extend(frames);
-        let frames = calls;
-        // A failure has been reported to the chat.
-        let _reported = publish(outlet, &self.delivery, chat, frames, settled).await;
+        publish(outlet, &self.delivery, chat, calls, settled).await
+    }
+
+    /// Publishes together with the end of the session's file, if the store does not have it yet. Only one caller may do
+    /// this or [`keep_tail`](Self::keep_tail) at a time, so that a newer end is not replaced with an older one.
+    pub(crate) async fn with_tail<F: Future<Output = Result<(), PublishError>>>(
+        &self,
+        mut settled: Settled,
+        publish: impl FnOnce(Settled) -> F,
+    ) -> F::Output {
+        let tail = self.tail.unkept();
+        settled.tail = tail.as_ref().and_then(|tail| self.document(tail));
+        let published = publish(settled).await;
+        if let Some(tail) = tail.filter(|_| published.is_ok()) {
+            self.tail.note_kept(&tail);
+        }
+        published
+    }
+
+    /// Keeps the end of the session's file in the store, unless it has it.
+    async fn keep_tail(&self) {
+        let Some(tail) = self.tail.unkept() else {
+            return;
+        };
+        let Some((key, value)) = self.document(&tail) else {
+            return;
+        };
+        let kind = DocumentKind::SessionTail;
+        let stored = self.parts.store.set_document(kind, &key.0, Some(value));
+        // If it cannot be stored, it is tried again with the next frames, whose failure is reported.
+        if stored.await.is_ok() {
+            self.tail.note_kept(&tail);
+        }
+    }
+
+    fn document(&self, tail: &SessionTail) -> Option<(SessionKey, Value)> {
+        let value = serde_json::to_value(tail).ok()?;
+        Some((self.key.clone(), value))
     }
 
     /// Notes the end of a call, for clients that read the conversation later. Other channels show calls only while they
@@ -366,8 +418,10 @@ impl Frontend for ChatFrontend {
         Box::pin(async move {
             if let Some(turn) = self.turn().filter(|turn| turn.agent == agent) {
                 turn.end_message(EndReason::Stop, false).await;
+                turn.asks_model.cancel();
                 // Both share one wait for the disk.
                 tokio::join!(turn.start.cancelled(), self.store_session(&turn));
+                turn.keep_tail().await;
             }
         })
     }

@@ -70,7 +70,8 @@ pub async fn report_removed(parts: &ConversationParts, record: &InboxRecord) {
 #[derive(Debug)]
 pub struct ChatTask {
     parts: Arc<ConversationParts>,
-    mailbox: mpsc::Sender<Letter>,
+    /// Letters are boxed, because a channel has room for many from its start.
+    mailbox: mpsc::Sender<Box<Letter>>,
     places: Places,
     requests: mpsc::Sender<Request>,
     idle_since: Arc<Mutex<Option<Instant>>>,
@@ -191,7 +192,9 @@ impl ChatTask {
             IncomingPart::Text { text } => {
                 of_extension(text, record.role, commands).is_ok_and(|command| command.is_some())
             }
-            IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => false,
+            IncomingPart::Media(_)
+            | IncomingPart::Reference(_)
+            | IncomingPart::Unreadable { .. } => false,
         })
     }
 
@@ -241,6 +244,7 @@ impl ChatTask {
         let settled = Settled {
             ids: vec![record.id],
             state: InboxState::Answered,
+            tail: None,
         };
         let chat = &record.message.chat;
         // A failure has been reported to the chat.
@@ -273,6 +277,7 @@ impl ChatTask {
         let settled = Settled {
             ids: vec![record.id],
             state: InboxState::Failed,
+            tail: None,
         };
         let _reported = publish(
             &parts.outlet,
@@ -291,6 +296,7 @@ impl ChatTask {
     }
 
     fn send(&self, letter: Letter) -> Result<(), MailboxFull> {
+        let letter = Box::new(letter);
         self.mailbox.try_send(letter).map_err(|_| MailboxFull)
     }
 }

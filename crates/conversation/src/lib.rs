@@ -33,6 +33,7 @@ pub mod profile;
 mod receive;
 mod reply;
 mod send_tool;
+pub mod session_tails;
 mod spoken_answer;
 mod turn;
 mod turn_control;

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::MessagePart;
 
+use tenterhook_channel::labels::clean_label;
+use tenterhook_channel::message::{IncomingMessage, IncomingPart, MessageReference, ReferenceKind};
 use tenterhook_channel::outlet::SavedMedia;
 
 /// The kind of a part with text.
@@ -16,6 +18,69 @@ pub(crate) fn text_part(text: &str) -> MessagePart {
         text: Some(text.to_owned()),
         ..MessagePart::default()
     }
+}
+
+/// The keys of the metadata of a part that refers to another message: how it does, and who wrote the other message.
+const REFERENCE: &str = "reference";
+const FROM: &str = "from";
+
+/// Returns the part with the text that a message replies to. It is text, so that hooks that read only the text of a
+/// message see everything that the agent reads.
+pub(crate) fn reply_part(reference: &MessageReference) -> MessagePart {
+    let mut part = text_part(&reference.text);
+    // A message without text, such as a photo, adds no empty line to the text.
+    part.text = part.text.filter(|text| !text.is_empty());
+    mark_reference(&mut part, reference);
+    part
+}
+
+/// Notes in a part that it refers to another message.
+pub(crate) fn mark_reference(part: &mut MessagePart, reference: &MessageReference) {
+    let kind = json!(reference.kind.word());
+    part.metadata.insert(REFERENCE.to_owned(), kind);
+    if let Some(from) = reference.from.as_deref().map(clean_label) {
+        part.metadata.insert(FROM.to_owned(), json!(from));
+    }
+}
+
+/// Returns whether a part is the text that a message replies to.
+pub(crate) fn is_reply(part: &MessagePart) -> bool {
+    let kind = part.metadata.get(REFERENCE).and_then(Value::as_str);
+    kind == Some(ReferenceKind::Reply.word())
+}
+
+/// Describes the messages that a message refers to, for the agent. `parts` are those that hooks left.
+pub(crate) fn references(message: &IncomingMessage, parts: &[MessagePart]) -> JsonObject {
+    let mut described = JsonObject::new();
+    if let Some(part) = parts.iter().find(|part| is_reply(part)) {
+        let text = part.text.as_deref().unwrap_or_default();
+        let replied = json!({ FROM: part.metadata.get(FROM), "text": text });
+        described.insert("reply_to".to_owned(), replied);
+    }
+    match relayed(message) {
+        Some(other) if other.kind == ReferenceKind::Forward => {
+            let from = other.from.as_deref().map(clean_label);
+            described.insert("forwarded_from".to_owned(), json!(from));
+        }
+        Some(_) => drop(described.insert("edited".to_owned(), Value::Bool(true))),
+        None => {}
+    }
+    described
+}
+
+/// Returns the message that this one passes on, or of which it is a new version.
+pub(crate) fn relayed(message: &IncomingMessage) -> Option<&MessageReference> {
+    message.parts.iter().find_map(|part| {
+        let IncomingPart::Reference(other) = part else {
+            return None;
+        };
+        (other.kind != ReferenceKind::Reply).then_some(other)
+    })
+}
+
+/// Returns the text that the sender of a message wrote.
+pub(crate) fn own_text(parts: &[MessagePart]) -> String {
+    joined_text(parts.iter().filter(|part| !is_reply(part)))
 }
 
 /// Returns whether a part is text.
@@ -54,8 +119,8 @@ pub(crate) fn speaks_answer(part: &MessagePart) -> bool {
 }
 
 /// Returns the text of a message: its text parts, joined by line ends.
-pub(crate) fn joined_text(parts: &[MessagePart]) -> String {
-    let texts = parts.iter().filter(|part| is_text(part));
+pub(crate) fn joined_text<'a>(parts: impl IntoIterator<Item = &'a MessagePart>) -> String {
+    let texts = parts.into_iter().filter(|part| is_text(part));
     let texts: Vec<&str> = texts.filter_map(|part| part.text.as_deref()).collect();
     texts.join("\n")
 }

@@ -1,7 +1,7 @@
 //! What the gateway needs from the program that embeds it: agents under hooks.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -24,6 +24,11 @@ pub trait Profile: Send + Sync {
     /// Returns the commands that extensions add to chats. There are none by default.
     fn commands(&self) -> &[ForeignCommand] {
         &[]
+    }
+
+    /// Returns the folder in which the sessions of agents are stored, for backups. `None` if none are stored.
+    fn sessions(&self) -> BoxFuture<'_, Option<PathBuf>> {
+        Box::pin(async { None })
     }
 
     /// Opens an agent for a chat.

@@ -6,19 +6,22 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::Value;
 use tenterhook_engine::Dispatcher;
 use tenterhook_protocol::event::{MessagePart, MessageReceive};
-use tenterhook_protocol::{Decision, Image};
+use tenterhook_protocol::{Decision, Image, JsonObject};
 
 use crate::conversation_parts::ReceiveLimits;
 use crate::deliver::{Delivery, import};
-use crate::message_parts::{fold, is_text, joined_text, media_part, notice_of, text_part};
+use crate::message_parts::{
+    fold, is_reply, is_text, joined_text, mark_reference, media_part, notice_of, own_text,
+    references, relayed, reply_part, text_part,
+};
 use crate::reply::Reply;
 use tenterhook_channel::frame::Media;
 use tenterhook_channel::labels::clean_label;
 use tenterhook_channel::media_folder::MediaFolder;
-use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaKind};
+use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaKind, ReferenceKind};
 use tenterhook_channel::outlet::{Outlet, SavedMedia};
 use tenterhook_channel::store::InboxRecord;
 
@@ -36,6 +39,8 @@ const MODEL_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/
 pub(crate) struct Heard {
     /// The text that the sender wrote.
     pub(crate) text: String,
+    /// Whether the text is not a command: someone else wrote it, or it is a new version of an earlier text.
+    pub(crate) is_never_command: bool,
     /// The text for the agent, which also describes the files.
     pub(crate) prompt: String,
     /// The images for the agent.
@@ -48,6 +53,17 @@ pub(crate) struct Heard {
     pub(crate) notices: Vec<String>,
     /// Whether the message was a voice message when it arrived.
     pub(crate) is_voice: bool,
+}
+
+impl Heard {
+    /// Returns the text that may be a command. It is empty if none may be one.
+    pub(crate) fn command_text(&self) -> &str {
+        if self.is_never_command {
+            ""
+        } else {
+            &self.text
+        }
+    }
 }
 
 /// Receives messages under the hooks of one session.
@@ -86,7 +102,7 @@ impl Reception<'_> {
     pub(crate) async fn receive(&self, record: &InboxRecord) -> Option<Heard> {
         let reply = Reply::new(self.outlet, self.delivery, record);
         let (parts, fetched, has_problem) = self.fetch(record, &reply).await;
-        if parts.is_empty() {
+        if parts.iter().all(is_reply) {
             if has_problem {
                 reply.refuse_silently("media").await;
             } else {
@@ -135,6 +151,11 @@ impl Reception<'_> {
         let (mut parts, mut files, mut has_problem) = (Vec::new(), Vec::new(), false);
         for part in &record.message.parts {
             let media = match part {
+                IncomingPart::Reference(other) if other.kind == ReferenceKind::Reply => {
+                    parts.push(reply_part(other));
+                    continue;
+                }
+                IncomingPart::Reference(_) => continue,
                 IncomingPart::Text { text } if text.trim().is_empty() => continue,
                 IncomingPart::Text { text } => {
                     parts.push(text_part(text));
@@ -160,6 +181,10 @@ impl Reception<'_> {
                     reply.error("media", &problem).await;
                 }
             }
+        }
+        if let Some(other) = relayed(&record.message) {
+            let own = parts.iter_mut().filter(|part| !is_reply(part));
+            own.for_each(|part| mark_reference(part, other));
         }
         (parts, files, has_problem)
     }
@@ -205,7 +230,7 @@ impl Reception<'_> {
         }
         let rewritten = outcome.rewritten().cloned();
         let replaced = outcome.into_any().rewritten;
-        let original_text = joined_text(&parts);
+        let original_text = own_text(&parts);
         let parts = match rewritten {
             Some(event) => fold(parts, &replaced, &event.text, event.parts),
             None => parts,
@@ -239,12 +264,14 @@ impl Reception<'_> {
         parts: &[MessagePart],
         fetched: &[Fetched],
     ) -> Result<Heard, String> {
+        let is_folded = has_reply(message) && !parts.iter().any(is_reply);
         let mut heard = Heard {
-            text: joined_text(parts),
+            text: own_text(parts),
+            is_never_command: relayed(message).is_some() || is_folded,
             ..Heard::default()
         };
         let mut lines = Vec::new();
-        for part in parts {
+        for part in parts.iter().filter(|part| !is_reply(part)) {
             if is_text(part) {
                 lines.extend(part.text.clone().filter(|text| !text.is_empty()));
                 continue;
@@ -265,26 +292,41 @@ impl Reception<'_> {
         }
         heard.prompt = lines.join("\n");
         let is_empty = heard.prompt.is_empty() && heard.images.is_empty();
-        if !(message.is_direct || is_empty) {
+        let mut introduction = references(message, parts);
+        if !message.is_direct {
+            introduction.extend(introduce(message));
+        }
+        if !(introduction.is_empty() || is_empty) {
             let text = quote_imitations(&heard.prompt);
-            heard.prompt = format!("{}\n{text}", introduce(message));
+            heard.prompt = format!("{}\n{text}", Value::Object(introduction));
         }
         Ok(heard)
     }
 }
 
-/// Returns a line that says who wrote a message of a group. Names are only data: anyone can choose any name.
-fn introduce(message: &IncomingMessage) -> String {
-    let (id, name) = (&message.sender.id, &message.sender.name);
-    match name {
-        Some(name) => json!({"sender": clean_label(name), "sender_id": id}),
-        None => json!({"sender_id": id}),
-    }
-    .to_string()
+/// Returns whether a message comes with the text that it replies to. A hook that replaces the whole text of such a message
+/// makes one text of both.
+fn has_reply(message: &IncomingMessage) -> bool {
+    message.parts.iter().any(
+        |part| matches!(part, IncomingPart::Reference(other) if other.kind == ReferenceKind::Reply),
+    )
 }
 
-/// Marks lines of a group's message that look like the line that says who wrote a message, so that no one can write in
-/// another person's name. Several messages can be in one prompt.
+/// Says who wrote a message of a group. Names are only data: anyone can choose any name.
+fn introduce(message: &IncomingMessage) -> JsonObject {
+    let (id, name) = (&message.sender.id, &message.sender.name);
+    let name = name.as_deref().map(|name| ("sender", clean_label(name)));
+    let fields = name.into_iter().chain([("sender_id", id.clone())]);
+    fields
+        .map(|(key, value)| (key.to_owned(), Value::String(value)))
+        .collect()
+}
+
+/// The keys of the line before a message.
+const INTRODUCING: [&str; 4] = ["sender", "reply_to", "forwarded_from", "edited"];
+
+/// Marks lines of a message that look like the line that says who wrote a message and what it refers to, so that no one
+/// can write in another person's name. Several messages can be in one prompt.
 fn quote_imitations(text: &str) -> String {
     let is_line_end = |c: char| {
         matches!(
@@ -295,7 +337,8 @@ fn quote_imitations(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     for line in text.split_inclusive(is_line_end) {
         let shown: String = line.chars().filter(|c| !is_invisible(*c)).collect();
-        if shown.starts_with('{') && shown.to_lowercase().contains("sender") {
+        let shown = shown.to_lowercase();
+        if shown.starts_with('{') && INTRODUCING.iter().any(|key| shown.contains(key)) {
             quoted.push_str("> ");
         }
         quoted.push_str(line);

@@ -81,6 +81,16 @@ impl<'a> Reply<'a> {
             .await;
     }
 
+    /// Shows what will happen with the message, and keeps its state. It is not the answer, so it does not reply to the
+    /// message.
+    pub(crate) async fn acknowledge(&self, text: &str) {
+        let to = recipient(&self.record.message);
+        let content = Content::from(text.to_owned());
+        let content = self.delivery.deliver(&to, DeliveryKind::Command, content);
+        let frames = content.await.into_frames(None, None);
+        self.publish(frames, Settled::default()).await;
+    }
+
     async fn show_error(&self, code: &str, text: &str, settled: Settled) {
         let to = recipient(&self.record.message);
         let content = Content::from(text.to_owned());
@@ -97,7 +107,7 @@ impl<'a> Reply<'a> {
 
     fn settled(&self, state: InboxState) -> Settled {
         let ids: Vec<InboxId> = vec![self.record.id];
-        Settled { ids, state }
+        (ids, state).into()
     }
 
     async fn publish(&self, frames: Vec<Frame>, settled: Settled) {

@@ -8,18 +8,19 @@
 //!   cancelled: end → message_cancel → done
 //! ```
 //!
-//! The beginning of the turn is stored while the agent stores the messages. The agent waits for it before it asks the
-//! model, so nothing that a turn does is older than the record that it runs. If hooks see the messages first, the turn
-//! waits before it calls the agent, because hooks have effects too.
+//! The beginning of the turn is stored together with what the agent adds to its session's file before it asks the model.
+//! The agent waits for that, so nothing that a turn does is older than the record that it runs. If hooks see the messages
+//! first, the turn waits before it calls the agent, because hooks have effects too.
 //!
-//! The state of the messages changes in the transaction that stores `done`.
+//! The state of the messages changes in the transaction that stores `done`, and the end of the session's file is kept
+//! there too. So a turn waits for the store alone, which chats share, and not for the file of its session.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tenterhook_agent::extension::{CommandFailure, ForeignCommand};
-use tenterhook_agent::{Agent, CancellationToken, Prompt, RunEnd, RunReport};
+use tenterhook_agent::{Agent, CancellationToken, Prompt, RunEnd, RunReport, UnsyncedTail};
 use tenterhook_protocol::event::{
     DeliveryKind, MessageCancel, MessageCancelReason, MessageSend, SenderRole,
 };
@@ -129,7 +130,7 @@ impl TurnFailure {
 
 impl Turn {
     /// Runs the turn.
-    pub(crate) async fn run(mut self) -> TurnResult {
+    pub(crate) async fn run(self) -> TurnResult {
         let parts = Arc::clone(&self.parts);
         let permit = self
             .control
@@ -138,6 +139,12 @@ impl Turn {
         let Some(Ok(_permit)) = permit.await else {
             return TurnResult::Ended(self.messages);
         };
+        // Only a turn that runs needs this memory: many may wait.
+        Box::pin(self.run_permitted()).await
+    }
+
+    async fn run_permitted(mut self) -> TurnResult {
+        let parts = Arc::clone(&self.parts);
         let access = parts.access(&self.control.chat, self.control.role);
         let Some(first) = self.messages.first() else {
             return TurnResult::Ended(Vec::new());
@@ -194,7 +201,17 @@ impl Turn {
                 Err(error) => (Err(error), None),
             }
         } else {
-            let (started, run) = tokio::join!(self.start(&view), self.work(&view, &mut agent));
+            let starting = async {
+                view.asks_model.cancelled().await;
+                self.start(&view).await
+            };
+            let working = async {
+                let run = self.work(&view, &mut agent).await;
+                // A run can end before it asks the model.
+                view.asks_model.cancel();
+                run
+            };
+            let (started, run) = tokio::join!(starting, working);
             (started, Some(run))
         };
         let (heard, unheard) = self.control.close(&handle).await;
@@ -290,15 +307,22 @@ impl Turn {
     }
 
     fn view(&self, opened: Option<AgentView>) -> TurnView {
-        let (name, session, dispatcher) = match opened {
-            Some(opened) => (opened.name, Some(opened.session), opened.dispatcher),
-            None => (String::new(), None, self.parts.events.dispatcher()),
+        let (name, session, tail, dispatcher) = match opened {
+            Some(opened) => {
+                let session = Some(opened.session);
+                (opened.name, session, opened.tail, opened.dispatcher)
+            }
+            None => {
+                let dispatcher = self.parts.events.dispatcher();
+                (String::new(), None, UnsyncedTail::default(), dispatcher)
+            }
         };
         let records = || self.messages.iter().map(|message| &message.record);
         TurnView {
             parts: Arc::clone(&self.parts),
             key: self.slot.key().clone(),
             session,
+            tail,
             agent: name,
             turn: self.control.turn.clone(),
             to: self.recipient(),
@@ -311,6 +335,7 @@ impl Turn {
                 || self.tts_enabled(),
                 self.is_voice(),
             ),
+            asks_model: CancellationToken::new(),
             start: CancellationToken::new(),
             early: Mutex::new(Some(Vec::new())),
             shown: Mutex::new(Shown::default()),
@@ -373,8 +398,9 @@ impl Turn {
         let unsaid = self.messages.iter().filter(|message| !message.is_said);
         let said = unsaid.map(Pending::said).collect();
         let settled = self.settled(InboxState::Running);
-        let outlet = &self.parts.outlet;
-        let stored = outlet.publish(&self.control.chat, said, settled).await;
+        let (outlet, chat) = (&self.parts.outlet, &self.control.chat);
+        let publish = |settled| outlet.publish(chat, said, settled);
+        let stored = view.with_tail(settled, publish).await;
         if stored.is_ok() {
             self.control.start();
             view.show_start();
@@ -388,10 +414,7 @@ impl Turn {
 
     fn settled(&self, state: InboxState) -> Settled {
         let ids = self.messages.iter().map(|message| message.record.id);
-        Settled {
-            ids: ids.collect(),
-            state,
-        }
+        (ids.collect::<Vec<_>>(), state).into()
     }
 
     fn end_of_command(
@@ -494,7 +517,7 @@ impl Turn {
             status,
             usage,
         });
-        view.publish(frames, self.settled(state)).await;
+        view.publish_last(frames, self.settled(state)).await;
     }
 
     async fn publish(&self, view: &TurnView, frames: Vec<Frame>) {

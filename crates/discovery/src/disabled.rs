@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tenterhook_engine::Layer;
 
-use tenterhook_trust::{check_owner, read_whole, write_private};
+use tenterhook_trust::{check_owner, make_private, read_whole, write_private};
 
 /// The name of the file in the folder for data.
 const FILE: &str = "disabled.json";
@@ -145,7 +145,7 @@ fn change(
 ) -> Result<(), DisabledError> {
     let path = data_dir.join(FILE);
     let changed = || -> io::Result<()> {
-        fs::create_dir_all(data_dir)?;
+        make_private(data_dir)?;
         let lock = File::create(data_dir.join("disabled.lock"))?;
         lock.lock()?;
         let mut sources = read(&path)?.entries.as_ref().clone();

@@ -33,7 +33,7 @@ pub(crate) enum GatewayCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Stop the gateway that runs. Running turns have a moment to finish.
+    /// Stop the gateway that runs, and wait until it has stopped. Running turns have a moment to finish.
     Stop,
     /// Print a link that opens the page in a browser. It works once, for 60 seconds.
     Open {
@@ -66,6 +66,10 @@ pub(crate) enum GatewayCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Write a backup of chats, sessions, files, tokens and admissions into one file, also while the gateway runs.
+    Backup(BackupArgs),
+    /// Replace chats, sessions, tokens and admissions by the contents of a backup. The gateway must be stopped.
+    Restore(BackupArgs),
     /// Run the gateway as a service.
     Service {
         #[command(subcommand)]
@@ -128,6 +132,24 @@ pub(crate) struct GatewayDoctorArgs {
 
     #[command(flatten)]
     pub(crate) check: GatewayCheckArgs,
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct BackupArgs {
+    /// The file of the backup.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The directory in which the agents of the gateway work. Their sessions are stored for it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sessions: SessionDirArgs,
+
+    /// Print a single JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Where the settings are.
@@ -221,6 +243,10 @@ pub(crate) struct SendArgs {
     /// A file to send. The text becomes its caption.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+
+    /// Wait until the service of the chat has the message, at most 45 seconds.
+    #[arg(long)]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Subcommand)]

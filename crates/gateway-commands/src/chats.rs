@@ -6,6 +6,7 @@ use serde_json::json;
 use tenterhook_channel::store::ChatSummary;
 use tenterhook_setup::ancestry::require_user;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_setup::session_store::absolute;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
@@ -13,7 +14,7 @@ use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ListArgs, SendArgs};
-use crate::client::{call, entries};
+use crate::client::{call, entries, text as text_of};
 
 pub(super) async fn chats(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let listed = json!({ "chats": call("chats", json!({}), interrupts).await? });
@@ -43,8 +44,16 @@ pub(super) async fn send(args: SendArgs, interrupts: &Interrupts) -> Result<(), 
     require_user("send to a chat")?;
     let file = args.file.as_deref().map(absolute).transpose()?;
     let text = args.text.unwrap_or_default();
-    let params = json!({ "chat": args.chat, "text": text, "file": file });
-    call("send", params, interrupts).await?;
-    output::line(format_args!("Sent to `{}`.", escape_line(&args.chat)));
+    let params = json!({ "chat": args.chat, "text": text, "file": file, "wait": args.wait });
+    let sent = call("send", params, interrupts).await?;
+    let (chat, state) = (escape_line(&args.chat), text_of(&sent, "state"));
+    if args.wait && state != "delivered" {
+        let message =
+            format!("the message to `{chat}` was accepted, but its service does not have it yet");
+        return Err(CliError::new(Exit::Failed, message).hint(
+            "the gateway tries for 24 hours; `tenterhook gateway status` shows whether the channel is connected",
+        ));
+    }
+    output::line(format_args!("`{chat}`: {state}."));
     Ok(())
 }

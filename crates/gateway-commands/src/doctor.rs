@@ -431,11 +431,11 @@ async fn check_running(findings: &mut Findings, status: &Value) {
     for channel in channels.into_iter().flatten() {
         let text = |key| channel.get(key).and_then(Value::as_str).unwrap_or_default();
         let (id, state, error) = (text("id"), text("state"), text("error"));
-        if matches!(state, "failed" | "blocked" | "backing_off") {
-            let state = state.replace('_', " ");
+        if matches!(state, "blocked" | "backing_off") {
+            let (state, since) = (state.replace('_', " "), text("since"));
             findings.warn(
                 CHECK,
-                format!("channel `{id}` is {state}: {error}"),
+                format!("channel `{id}` is {state} since {since}: {error}"),
                 format!("correct the cause, and run `tenterhook gateway channels restart {id}`"),
             );
         }

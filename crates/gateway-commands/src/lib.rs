@@ -1,12 +1,13 @@
 //! `tenterhook gateway`: people talk to the agent over channels.
 //!
-//! `run` is the gateway itself. `check`, `doctor`, `service`, `import` and `channel` need no gateway. All other commands
+//! `run` is the gateway itself. `check`, `doctor`, `service`, `import`, `channel` and `restore` need no gateway. All other commands
 //! are requests to the gateway that runs, over the control socket in its state folder.
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod args;
+mod backup;
 mod channel;
 mod chats;
 mod check;
@@ -20,6 +21,7 @@ mod profile;
 mod reload;
 mod round_trip;
 mod run;
+mod secret_file;
 mod service;
 mod settings;
 mod status;
@@ -41,6 +43,7 @@ pub use crate::args::GatewayArgs;
 ///
 /// Describes what is wrong, with the exit status.
 pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    load_secrets(&args.command)?;
     let done = match args.command {
         GatewayCommand::Run(args) => return Box::pin(run::run(*args, interrupts)).await,
         GatewayCommand::Check(args) => return Box::pin(check::check(*args, interrupts)).await,
@@ -69,8 +72,25 @@ pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit,
         GatewayCommand::Channels(args) => status::channels(args, interrupts).await,
         GatewayCommand::Chats(args) => chats::chats(args, interrupts).await,
         GatewayCommand::Send(args) => chats::send(args, interrupts).await,
+        GatewayCommand::Backup(args) => backup::backup(args, interrupts).await,
+        GatewayCommand::Restore(args) => backup::restore(args).await,
         GatewayCommand::Pair { command } => pair::pair(command, interrupts).await,
         GatewayCommand::Token { command } => token::token(command, interrupts).await,
     };
     done.map(|()| Exit::Done)
+}
+
+/// Loads `gateway.env` for the commands that use secrets.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other commands use no secrets"
+)]
+fn load_secrets(command: &GatewayCommand) -> Result<(), CliError> {
+    let (settings, agent) = match command {
+        GatewayCommand::Run(args) => (&args.settings, &args.agent),
+        GatewayCommand::Check(args) => (&args.settings, &args.agent),
+        GatewayCommand::Doctor(args) => (&args.check.settings, &args.check.agent),
+        _ => return Ok(()),
+    };
+    secret_file::load(settings, agent)
 }

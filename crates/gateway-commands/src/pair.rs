@@ -1,6 +1,7 @@
 //! Shows who asks to be admitted to a channel, and decides.
 
 use serde_json::{Value, json};
+use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_setup::ancestry::require_user;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::warning::warn;
@@ -43,12 +44,19 @@ pub(super) async fn pair(command: PairCommand, interrupts: &Interrupts) -> Resul
 }
 
 fn done_line(method: &str, done: &Value) -> String {
-    let (sender, role) = (text(done, "sender"), text(done, "role"));
+    let (sender, role) = (person(done), text(done, "role"));
     match method {
-        "pair.approve" => format!("Admitted `{sender}` as {role}."),
-        "pair.deny" => format!("Refused `{sender}`."),
-        _ => format!("Revoked the admission of `{sender}`."),
+        "pair.approve" => format!("Admitted {sender} as {role}."),
+        "pair.deny" => format!("Refused {sender}."),
+        _ => format!("Revoked the admission of {sender}."),
     }
+}
+
+/// Describes a person: the name, which anyone can choose, and the id.
+fn person(of: &Value) -> String {
+    let name = text(of, "name");
+    let name = Some(name.as_str()).filter(|name| !name.is_empty());
+    describe_sender(name, &format!("`{}`", text(of, "sender")))
 }
 
 async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {

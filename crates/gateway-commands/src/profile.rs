@@ -266,10 +266,7 @@ impl ChatProfile {
         } = request;
         let parts = Arc::clone(&self.0);
         let config = blocking(move || parts.config(frontend, with_tools, &access)).await?;
-        let config = match &self.0.start.sessions.dir {
-            Some(_) => config,
-            None => config.resolve_sessions(&self.0.engine).await,
-        };
+        let config = self.0.resolve_sessions(config).await;
         let parts = Arc::clone(&self.0);
         let is_owners = is_owners_session(&self.0.start.settings, &key);
         blocking(move || parts.build(config, session, is_owners)).await
@@ -289,6 +286,18 @@ impl Profile for ChatProfile {
         &self.0.commands
     }
 
+    fn sessions(&self) -> BoxFuture<'_, Option<PathBuf>> {
+        Box::pin(async move {
+            let parts = Arc::clone(&self.0);
+            let config = move || {
+                let access = ToolAccess::default();
+                parts.config(Arc::new(NonInteractive), |toolbox| toolbox, &access)
+            };
+            let config = self.0.resolve_sessions(blocking(config).await.ok()?).await;
+            config.sessions.map(|sessions| sessions.folder().to_owned())
+        })
+    }
+
     fn open(&self, request: OpenRequest) -> BoxFuture<'_, Result<Agent, String>> {
         Box::pin(async move {
             let opened = self.open_agent(request).await;
@@ -298,6 +307,14 @@ impl Profile for ChatProfile {
 }
 
 impl Parts {
+    /// Lets hooks choose the folder of sessions, unless the user has named it.
+    async fn resolve_sessions(&self, config: AgentConfig) -> AgentConfig {
+        match &self.start.sessions.dir {
+            Some(_) => config,
+            None => config.resolve_sessions(&self.engine).await,
+        }
+    }
+
     /// Returns the configuration of the agent of a chat, without its session and its model.
     fn config(
         &self,

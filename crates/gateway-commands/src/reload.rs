@@ -26,7 +26,7 @@ pub(super) struct GatewayReload {
     pub(super) settings: SettingsArgs,
     pub(super) agent: AgentArgs,
     pub(super) listen: Option<Listen>,
-    pub(super) inspector: LiveInspector,
+    pub(super) inspector: Option<LiveInspector>,
     /// The profile in force.
     pub(super) profile: Arc<Mutex<ChatProfile>>,
 }
@@ -92,7 +92,9 @@ impl GatewayReload {
             profile: Arc::new(loaded),
             changes,
             in_force: Box::new(move || {
-                next.show_in(&inspector);
+                if let Some(inspector) = &inspector {
+                    next.show_in(inspector);
+                }
                 next.record(JournalRecord::Reload(record));
                 *profile.lock() = next;
             }),

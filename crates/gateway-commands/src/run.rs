@@ -38,18 +38,11 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
     let read = settings::with_listen(read, args.listen)?;
     let state = OpeningState::begin(state_folder()?);
     let file = args.settings.file.as_deref();
-    let collected = LiveInspector::start(
-        read.inspect.has_payloads,
-        if read.inspect.shows_all_chats {
-            ShownSessions::default()
-        } else {
-            ShownSessions::listed()
-        },
-    )?;
+    let collected = inspector(&read)?;
     let places = (args.sessions, file);
     let agent = args.agent.clone();
     let profile =
-        ChatProfile::load(args.agent, places, &read, Some(&collected), interrupts).await?;
+        ChatProfile::load(args.agent, places, &read, collected.as_ref(), interrupts).await?;
     profile.check_tools(&read)?;
     profile.try_out()?;
     let stop = interrupts.token().child_token();
@@ -75,12 +68,25 @@ pub(super) async fn run(args: GatewayRunArgs, interrupts: &Interrupts) -> Result
         observer: Arc::new(log),
         stdio: args.stdio,
         own_channels: BTreeMap::new(),
-        inspector: Some(collected.inspector(InspectedSource::Gateway)),
+        inspector: collected.map(|collected| collected.inspector(InspectedSource::Gateway)),
         reloads_from: Some(Arc::new(reload)),
     };
     let ended = serve(config, &read, stop, interrupts).await;
     let closed = journal::close(journal.as_ref());
     ended.and_then(|exit| closed.map(|()| exit))
+}
+
+/// Begins to collect what the inspector shows. Without a server, no one could look at it.
+fn inspector(settings: &Settings) -> Result<Option<LiveInspector>, CliError> {
+    if settings.server_address().is_none() {
+        return Ok(None);
+    }
+    let sessions = if settings.inspect.shows_all_chats {
+        ShownSessions::default()
+    } else {
+        ShownSessions::listed()
+    };
+    LiveInspector::start(settings.inspect.has_payloads, sessions).map(Some)
 }
 
 async fn serve(
@@ -174,7 +180,7 @@ fn log(notice: GatewayNotice) {
             sender,
             code,
         } => output::note(format_args!(
-            "channel `{channel}` refused a message of `{}`: {code}",
+            "channel `{channel}` refused a message of {}: {code}",
             escape_line(&sender)
         )),
         GatewayNotice::Reloaded(changes) => {

@@ -16,6 +16,7 @@ use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output;
 
 use crate::args::{GatewayRunArgs, ServicePrintArgs, SettingsArgs};
+use crate::secret_file::SECRET_FILE;
 use crate::settings;
 
 /// The variable in which a service manager names the socket that takes states.
@@ -175,7 +176,7 @@ WantedBy=default.target
         let Some(folder) = folder.filter(|folder| folder.is_absolute()) else {
             return String::new();
         };
-        let file = folder.join("gateway.env").display().to_string();
+        let file = folder.join(SECRET_FILE).display().to_string();
         let mut text = String::from(
             "# A file with a line `NAME=VALUE` for each secret, such as the key of the model. Its mode must be 0600.\n",
         );

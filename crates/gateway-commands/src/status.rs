@@ -1,15 +1,20 @@
 //! Shows the gateway that runs and its channels, stops it, and opens its page.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tenterhook_channel::store::Store;
 use tenterhook_setup::ancestry::require_user;
 use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
 use crate::args::{ChannelsArgs, ChannelsCommand, ListArgs};
-use crate::client::{call, entries, text};
+use crate::client::{call, entries, state_folder, text};
 use crate::grant::give_rights;
 
 pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
@@ -118,11 +123,46 @@ pub(super) fn reload_lines(changes: &Value) -> Vec<String> {
     lines
 }
 
+/// How often it is looked whether the gateway has stopped.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a gateway may need beyond the time that it has named: to close its files and to write its journal.
+const STOP_MARGIN: Duration = Duration::from_secs(10);
+
+/// Stops the gateway, and returns when another one could start.
 pub(super) async fn stop(interrupts: &Interrupts) -> Result<(), CliError> {
     require_user("stop the gateway")?;
-    call("stop", json!({}), interrupts).await?;
-    output::line("The gateway is stopping.");
-    Ok(())
+    let stopping = call("stop", json!({}), interrupts).await?;
+    let within = stopping.get("within_seconds").and_then(Value::as_u64);
+    let within = Duration::from_secs(within.unwrap_or_default()) + STOP_MARGIN;
+    let folder = state_folder()?;
+    let _progress = ProgressLine::start("waiting for the gateway to stop".to_owned());
+    let stopped = async {
+        let is_in_use = || {
+            let folder = folder.clone();
+            tokio::task::spawn_blocking(move || Store::is_in_use(&folder))
+        };
+        while is_in_use().await.unwrap_or(false) {
+            tokio::time::sleep(STOP_INTERVAL).await;
+        }
+    };
+    let waiting = tokio::time::timeout(within, stopped);
+    match interrupts.token().run_until_cancelled(waiting).await {
+        None => Err(CliError::new(
+            Exit::Interrupted,
+            "interrupted; the gateway still stops",
+        )),
+        Some(Err(_)) => {
+            let seconds = within.as_secs();
+            let message = format!("the gateway has not stopped within {seconds} seconds");
+            Err(CliError::new(Exit::Failed, message)
+                .hint("see what it does in its own terminal or log; Ctrl-C there ends it at once"))
+        }
+        Some(Ok(())) => {
+            output::line("The gateway has stopped.");
+            Ok(())
+        }
+    }
 }
 
 /// Prints a link that opens a page. `page` describes the page and its user.
@@ -145,14 +185,24 @@ fn row(channel: &Value) -> Vec<Cell> {
     let state = text(channel, "state");
     let look = match state.as_str() {
         "up" => style::GOOD,
-        "failed" | "blocked" => style::BAD,
+        "backing_off" | "blocked" => style::BAD,
         _ => style::CARE,
     };
     vec![
         (text(channel, "id"), style::NAME),
         plain(text(channel, "kind")),
         (state.replace('_', " "), look),
-        (text(channel, "since"), style::QUIET),
-        plain(text(channel, "error")),
+        (format!("since {}", text(channel, "since")), style::QUIET),
+        plain(reason(channel)),
     ]
+}
+
+/// Returns why a channel is not connected, and when it is tried again.
+fn reason(channel: &Value) -> String {
+    let (error, next) = (text(channel, "error"), text(channel, "next_attempt"));
+    if next.is_empty() {
+        error
+    } else {
+        format!("{error}; next attempt at {next}")
+    }
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use tokio::runtime::Runtime;
 
 /// Makes the benchmark a gateway. The value is its folder.
 pub(crate) const FLAG: &str = "--gateway-in";
+
+/// The unit of processor times in `/proc` is fixed on Linux.
+const TICKS_A_SECOND: f64 = 100.0;
 
 /// The agent without a gateway.
 pub(crate) type Player = Agent;
@@ -157,22 +161,26 @@ impl ChildGateway {
     }
 
     /// Sends messages, each to the next of `chats` chats, and waits for the end of their turns. No chat has more than
-    /// one unanswered message.
-    pub(crate) fn ask_many(&mut self, messages: usize, chats: usize) {
-        let mut waiting = chats.min(messages);
-        let mut left = messages - waiting;
-        for chat in 0..waiting {
-            self.send(&format!("chat-{chat}"));
+    /// one unanswered message. Returns how long each answer took.
+    pub(crate) fn ask_many(&mut self, messages: usize, chats: usize) -> Vec<Duration> {
+        let mut waiting = BTreeMap::new();
+        let mut left = messages.saturating_sub(chats);
+        for chat in 0..chats.min(messages) {
+            let chat = format!("chat-{chat}");
+            self.send(&chat);
+            waiting.insert(chat, Instant::now());
         }
-        while waiting > 0 {
+        let mut took = Vec::with_capacity(messages);
+        while !waiting.is_empty() {
             let chat = self.wait_for_end();
-            if left == 0 {
-                waiting -= 1;
-            } else {
+            took.extend(waiting.remove(&chat).map(|since: Instant| since.elapsed()));
+            if left > 0 {
                 left -= 1;
                 self.send(&chat);
+                waiting.insert(chat, Instant::now());
             }
         }
+        took
     }
 
     fn send(&mut self, chat: &str) {
@@ -199,6 +207,17 @@ impl ChildGateway {
     /// Returns the memory of the process in bytes.
     pub(crate) fn resident(&self) -> f64 {
         resident(self.process.id())
+    }
+
+    /// Returns the processor time of the process in seconds. 0 where `/proc` does not exist.
+    pub(crate) fn processor_time(&self) -> f64 {
+        let path = format!("/proc/{}/stat", self.process.id());
+        let stat = std::fs::read_to_string(path).unwrap_or_default();
+        // The name of the program is in parentheses, and may contain spaces.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let ticks: f64 = ticks.filter_map(|field| field.parse::<f64>().ok()).sum();
+        ticks / TICKS_A_SECOND
     }
 }
 

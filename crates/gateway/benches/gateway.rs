@@ -3,6 +3,7 @@
 //! | row | compares | goal |
 //! |---|---|---|
 //! | one message | a durable message over pipes, answered, with a prompt and one `fdatasync` | at most 1.15 |
+//! | busy chats | messages of 50 and of 200 chats that each wait for their answers, with as many agents alone at once | at most 1.15 |
 //! | many chats | one message to each of many chats at once, with as many prompts one after another | at most 0.6 |
 //! | null agent | durable messages per second in memory, compared with a Python gateway that keeps nothing | at least 20 |
 //! | start | until the first poll of Telegram, compared with `tenterhook list` | at most 1.5 |
@@ -10,7 +11,7 @@
 //! It also prints the memory of an open chat and of one that has been idle for a while, and the allocations of the gateway's own events without hooks.
 //!
 //! The gateway runs in a process of its own. Rounds alternate, so that other load on the machine affects both sides. Each
-//! ratio is the median of the rounds. `--quick` uses fewer rounds and messages, and `--row one`, `many`, `null` or `idle` measures
+//! ratio is the median of the rounds. `--quick` uses fewer rounds and messages, and `--row one`, `busy`, `many`, `null` or `idle` measures
 //! only that row. The row `start` needs `--program PATH`,
 //! the path of `tenterhook`; the null agent needs `python3`.
 
@@ -55,6 +56,9 @@ struct Amount {
     bus: usize,
 }
 
+/// How many messages each busy chat sends in a round.
+const MESSAGES_OF_A_CHAT: usize = 5;
+
 /// How many chats write to the null agent and to the bus.
 const BUS_CHATS: usize = 100;
 
@@ -89,6 +93,11 @@ fn main() {
     let is_wanted = |row: &str| value("--row").is_none_or(|wanted| wanted == row);
     if is_wanted("one") {
         one_message(amount, folder.path());
+    }
+    if is_wanted("busy") {
+        for chats in [50, 200] {
+            busy_chats(amount, chats, folder.path());
+        }
     }
     if is_wanted("many") {
         many_chats(amount, folder.path());
@@ -141,6 +150,52 @@ fn one_message(amount: Amount, folder: &Path) {
         median(syncs),
         median(ratios)
     );
+}
+
+fn busy_chats(amount: Amount, chats: usize, folder: &Path) {
+    let runtime = child::runtime();
+    let mut gateway = ChildGateway::start(&folder.join(format!("busy-{chats}")));
+    let alone = folder.join(format!("busy-alone-{chats}"));
+    let agents = (0..chats).map(|chat| child::agent(&alone.join(chat.to_string())));
+    let mut agents: Vec<Player> = agents.collect();
+    let messages = chats * MESSAGES_OF_A_CHAT;
+    // The first messages make the files of the sessions.
+    gateway.ask_many(chats, chats);
+    prompt_all(&runtime, &mut agents, 1);
+    let (mut ratios, mut rates, mut slowest, mut processor) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..amount.rounds {
+        let (before, mut took) = (gateway.processor_time(), vec![]);
+        let with = time(|| took = gateway.ask_many(messages, chats));
+        processor.push((gateway.processor_time() - before) * 1e3 / number(messages));
+        let without = time(|| prompt_all(&runtime, &mut agents, MESSAGES_OF_A_CHAT));
+        ratios.push(with.div_duration_f64(without));
+        rates.push(number(messages) / with.as_secs_f64());
+        took.sort_unstable();
+        slowest.push(took[took.len() * 99 / 100].as_secs_f64() * 1e3);
+    }
+    println!(
+        "busy chats: {chats}; ratio {:.2} (limit 1.15); {:.0} messages a second, p99 {:.0} ms, {:.2} ms of the processor each",
+        median(ratios),
+        median(rates),
+        median(slowest),
+        median(processor)
+    );
+}
+
+/// Lets all agents answer prompts at once.
+fn prompt_all(runtime: &Runtime, agents: &mut Vec<Player>, prompts: usize) {
+    let running = agents.drain(..).map(|mut agent| {
+        runtime.spawn(async move {
+            for _ in 0..prompts {
+                black_box(agent.prompt("hi", &CancellationToken::new()).await);
+            }
+            agent
+        })
+    });
+    let running: Vec<_> = running.collect();
+    for agent in running {
+        agents.push(runtime.block_on(agent).unwrap());
+    }
 }
 
 fn many_chats(amount: Amount, folder: &Path) {

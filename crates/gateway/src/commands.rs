@@ -1,7 +1,8 @@
 //! The commands that reach the gateway through its control socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -9,15 +10,20 @@ use serde_json::{Value, json};
 use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
+use crate::backup::write_backup;
 use crate::control::ControlHandler;
+use crate::gateway::describe;
 use crate::grants::{GIVES_RIGHTS, GrantOutcome};
-use crate::owner_places::owners_places;
+use crate::owner_places::{owners_places, person_with_code};
 use crate::reload::{ReloadRequester, Reloads};
 use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::outlet::{Outlet as _, Settled};
 use tenterhook_conversation::deliver::{Content, Delivery, Recipient};
+
+/// How long a request waits until a message is delivered. It is shorter than a request may take.
+const DELIVERY_PATIENCE: Duration = Duration::from_secs(45);
 
 /// How many chats a list has.
 pub(crate) const MAX_CHATS: usize = 200;
@@ -48,12 +54,21 @@ struct NameParams {
 }
 
 #[derive(Deserialize)]
+struct BackupParams {
+    /// An absolute path.
+    file: PathBuf,
+}
+
+#[derive(Deserialize)]
 struct SendParams {
     chat: String,
     #[serde(default)]
     text: String,
     #[serde(default)]
     file: Option<PathBuf>,
+    /// Whether to wait until the chat's service has the message.
+    #[serde(default)]
+    wait: bool,
 }
 
 impl ControlHandler for Commands {
@@ -84,6 +99,7 @@ impl Commands {
         match method {
             "grant.begin" => {
                 let GrantParams { method, params } = read(&params)?;
+                let person = person_with_code(running, &params).await;
                 if !running.tokens.is_set_up() {
                     return Ok(json!({ "granted": true }));
                 }
@@ -92,7 +108,7 @@ impl Commands {
                 let stop = running.channel_stop.clone();
                 let begun = running
                     .grants
-                    .begin((method.as_str(), params), places, stop);
+                    .begin((method.as_str(), params, person), places, stop);
                 let (begun, asking) = begun?;
                 running.tasks.spawn(asking);
                 Ok(begun)
@@ -100,7 +116,7 @@ impl Commands {
             "status" => Ok(running.status()),
             "stop" => {
                 running.stop.cancel();
-                Ok(json!({}))
+                Ok(json!({ "within_seconds": running.max_shutdown().as_secs() }))
             }
             "open" => {
                 let OpenParams {
@@ -127,26 +143,35 @@ impl Commands {
                     .await?;
                 Ok(json!(changes))
             }
-            "channels.restart" => self.restart(&read::<NameParams>(&params)?.name),
+            "channels.restart" => {
+                let NameParams { name } = read(&params)?;
+                running.restart_channel(&name).await
+            }
             "chats" => {
                 let chats = running.store.chats(MAX_CHATS).await;
                 chats.map(|chats| json!(chats)).map_err(described)
             }
             "send" => self.send(read(&params)?).await,
+            "backup" => self.backup(&read::<BackupParams>(&params)?.file).await,
             _ => administer(method, &params, &running.tokens, &running.pairings)
                 .await
                 .unwrap_or_else(|| Err(format!("the gateway has no command `{method}`"))),
         }
     }
 
-    fn restart(&self, name: &str) -> Result<Value, String> {
-        let channels = self.0.channels.all();
-        let channel = channels
-            .iter()
-            .find(|channel| channel.id().as_str() == name)
-            .ok_or_else(|| format!("the gateway has no channel `{name}`"))?;
-        channel.restart();
-        Ok(json!(channel.status()))
+    /// Writes a backup into a file that does not exist.
+    async fn backup(&self, file: &Path) -> Result<Value, String> {
+        if !file.is_absolute() {
+            return Err(format!(
+                "`{}` is a relative path; expected an absolute one",
+                file.display()
+            ));
+        }
+        let running = &self.0;
+        let sessions = running.router.profile().sessions().await;
+        let written = write_backup(&running.store, &running.state_folder, sessions, file);
+        let summary = written.await.map_err(|error| describe(&error))?;
+        Ok(json!(summary))
     }
 
     /// Sends a message to a chat, after the hooks of `message_deliver`.
@@ -183,11 +208,36 @@ impl Commands {
         let delivery = Delivery::new(running.events.dispatcher(), running.media.clone());
         let content = delivery.deliver(&to, DeliveryKind::Extra, content).await;
         let frames = content.into_frames(None, None);
+        let mut ends = running.outbox.ends();
         let published = running
             .outbox
-            .publish(&chat, frames, Settled::default())
+            .accept(&chat, frames, Settled::default())
             .await;
-        published.map(|()| json!({})).map_err(described)
+        let mut missing = published.map_err(described)?;
+        if !send.wait {
+            return Ok(json!({ "state": "accepted" }));
+        }
+        let delivered = async {
+            while !missing.is_empty() {
+                match ends.recv().await {
+                    Ok(end) if end.chat == chat && missing.remove(&end.seq) => end.result?,
+                    Ok(_) => {}
+                    // So many messages were sent meanwhile that some are not known here.
+                    Err(_) => return Ok(false),
+                }
+            }
+            Ok::<_, String>(true)
+        };
+        let delivered = tokio::time::timeout(DELIVERY_PATIENCE, delivered).await;
+        let is_delivered = delivered.unwrap_or(Ok(false)).map_err(|cause| {
+            format!("the message to `{chat}` was accepted, but cannot be delivered: {cause}")
+        })?;
+        let state = if is_delivered {
+            "delivered"
+        } else {
+            "accepted"
+        };
+        Ok(json!({ "state": state }))
     }
 }
 
@@ -206,3 +256,6 @@ fn find_chat(name: &str) -> Result<ChatRef, String> {
         thread,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,8 @@ const MAX_ANSWER: usize = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a request may take, with the hooks that it runs.
 const MAX_WORK: Duration = Duration::from_mins(1);
+/// How long a backup may take.
+const MAX_BACKUP: Duration = Duration::from_hours(1);
 /// How long to wait before accepting again when the system could not accept a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -88,7 +90,7 @@ pub enum ControlError {
         path: PathBuf,
     },
     /// The gateway did not answer in time.
-    #[error("the gateway did not answer within {} seconds", MAX_WORK.as_secs())]
+    #[error("the gateway did not answer in time")]
     NoAnswer,
     /// The answer is not a JSON-RPC response.
     #[error("the gateway's answer cannot be read: {0}")]
@@ -256,11 +258,20 @@ async fn carry_out(request: RpcRequest, peer: PeerProcess, handler: &dyn Control
         peer.check(&request.method).await?;
         handler.handle(&request.method, params).await
     };
-    let done = timeout(MAX_WORK, work).await;
+    let done = timeout(max_work(&request.method), work).await;
     let done = done.unwrap_or_else(|_| Err("the request took too long".to_owned()));
     match done {
         Ok(value) => result(&request.id, &value),
         Err(text) => RpcError::failed(&text).about(&request.id).to_message(),
+    }
+}
+
+/// Returns how long a request may take.
+fn max_work(method: &str) -> Duration {
+    if method == "backup" {
+        MAX_BACKUP
+    } else {
+        MAX_WORK
     }
 }
 
@@ -294,7 +305,8 @@ async fn write_line(stream: &mut UnixStream, message: &Value) -> io::Result<()> 
 ///
 /// # Errors
 ///
-/// Fails if no gateway of this user runs, if it refuses the request, or if it does not answer within a minute.
+/// Fails if no gateway of this user runs, if it refuses the request, or if it does not answer within a minute. A backup
+/// may take an hour.
 pub async fn call(path: &Path, method: &str, params: Value) -> Result<Value, ControlError> {
     let user = rustix::process::geteuid().as_raw();
     call_of_user(path, user, method, params).await
@@ -330,7 +342,8 @@ async fn call_of_user(
     let message = request(&1.into(), method, &params);
     write_line(&mut stream, &message).await.map_err(failed)?;
     let mut reader = FrameReader::new(Framing::Lines, 4 << 10, MAX_ANSWER);
-    let line = timeout(MAX_WORK + PATIENCE, next_line(&mut stream, &mut reader))
+    let patience = max_work(method) + PATIENCE;
+    let line = timeout(patience, next_line(&mut stream, &mut reader))
         .await
         .map_err(|_| ControlError::NoAnswer)?
         .map_err(failed)?;

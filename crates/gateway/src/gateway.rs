@@ -46,6 +46,7 @@ use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
 use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::Profile;
+use tenterhook_conversation::session_tails::restore_session_tails;
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
 pub use tenterhook_web::server::TlsIdentity;
@@ -163,6 +164,7 @@ struct Opened {
     listener: Option<TcpListener>,
     tls: Option<TlsIdentity>,
     control: ControlSocket,
+    state_folder: PathBuf,
     inspector: Option<Inspector>,
     secrets: BTreeMap<ChannelId, HiddenSecret>,
     own_channels: BTreeMap<ChannelId, Arc<dyn Channel>>,
@@ -208,6 +210,9 @@ impl Gateway {
         let settings = Arc::new(settings);
         let folder = state.folder.clone();
         let (store, media) = state.finish().await?;
+        for problem in restore_session_tails(&store).await {
+            observer(GatewayNotice::Failure(problem));
+        }
         let tokens = Tokens::open(store.clone()).await;
         let tokens = tokens.map_err(|error| StartError::State(error.to_string()))?;
         let secrets = read_channel_secrets(&settings, &tokens).await?;
@@ -236,6 +241,7 @@ impl Gateway {
             listener,
             tls,
             control,
+            state_folder: folder,
             inspector,
             secrets,
             own_channels,
@@ -291,6 +297,7 @@ impl Gateway {
             observer,
             events,
             store,
+            state_folder: opened.state_folder,
             tokens: opened.tokens,
             pairings,
             logins: Logins::default(),
@@ -470,7 +477,7 @@ fn failure_sink(failed: mpsc::Sender<SendFailure>, observer: &Observer) -> Failu
 }
 
 /// Describes an error with its causes.
-fn describe(error: &dyn std::error::Error) -> String {
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -17,7 +17,7 @@ pub enum GatewayNotice {
     Refused {
         /// The channel.
         channel: ChannelId,
-        /// The sender's id, which the owner of the gateway needs to admit them.
+        /// The sender: the name, which anyone can choose, and the id, which the owner of the gateway needs to admit them.
         sender: String,
         /// A word for the reason.
         code: &'static str,

@@ -83,11 +83,12 @@ impl Grants {
         *self.passphrase.lock() = Some(check);
     }
 
-    /// Begins a request for rights: asks an owner in these chats to confirm a number. Returns the number, and what has to
+    /// Begins a request for rights: asks an owner in these chats to confirm a number. `person` is who a code of a pairing
+    /// was given to. Returns the number, and what has to
     /// run for the answer, until `stop`.
     pub(crate) fn begin(
         &self,
-        (method, params): (&str, Value),
+        (method, params, person): (&str, Value, Option<String>),
         (places, questions): (Vec<ChatRef>, OpenQuestions),
         stop: CancellationToken,
     ) -> Result<(Value, BoxFuture<'static, ()>), String> {
@@ -102,7 +103,7 @@ impl Grants {
         let title = format!(
             "A command on the gateway's machine asks for {}. Which number does it show? If you did not run it, dismiss \
              this.",
-            describe(method, &params)
+            describe(method, &params, person.as_deref())
         );
         let (answer, confirmed) = watch::channel(None);
         {
@@ -233,7 +234,7 @@ fn random_numbers() -> Option<(String, (String, Vec<String>))> {
 }
 
 /// Describes for an owner what a request gives to whom.
-fn describe(method: &str, params: &Value) -> String {
+fn describe(method: &str, params: &Value, person: Option<&str>) -> String {
     let none = JsonObject::new();
     let params = params.as_object().unwrap_or(&none);
     let text = |name: &str| {
@@ -260,8 +261,11 @@ fn describe(method: &str, params: &Value) -> String {
             )
         }
         _ => format!(
-            "the admission of the person with the code {} to {} as {}",
-            text("code"),
+            "the admission of {} to {} as {}",
+            match person {
+                Some(person) => escape_for_approval(person),
+                None => format!("the person with the code {}", text("code")),
+            },
             text("channel"),
             text("role")
         ),
@@ -287,13 +291,22 @@ mod tests {
     fn an_owner_reads_what_is_asked_for_and_cannot_be_misled_by_it() {
         let params = json!({"name": "x\u{202e}\n\n", "user": "owner", "scopes": ["chat", "admin"]});
         assert_eq!(
-            describe("token.create", &params),
+            describe("token.create", &params, None),
             "an access token `x\\u{202e}\\n\\n` for `owner` with the rights chat, admin"
         );
         let params = json!({"user": "owner", "inspect": true, "admin": true});
         assert_eq!(
-            describe("open", &params),
+            describe("open", &params, None),
             "a link with which `owner` decides in the inspector"
+        );
+        let params = json!({"channel": "tg", "code": "7K3M9QXA", "role": "member"});
+        assert_eq!(
+            describe("pair.approve", &params, Some("Ada\u{202e} (1001)")),
+            "the admission of Ada\\u{202e} (1001) to `tg` as `member`"
+        );
+        assert_eq!(
+            describe("pair.approve", &params, None),
+            "the admission of the person with the code `7K3M9QXA` to `tg` as `member`"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tenterhook_protocol::event::SenderRole;
 
 use crate::channel_table::ChannelTable;
@@ -12,6 +12,7 @@ use crate::router::Router;
 use crate::session_key::session_key;
 use crate::supervisor::announce_return;
 use tenterhook_channel::admission::{Admission, AdmissionFacts, admit, control_role};
+use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_channel::channel::{Accepted, Intake};
 use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::labels::clean_label;
@@ -78,14 +79,15 @@ impl Counts {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the counts for the status.
-    pub(crate) fn to_json(&self) -> Value {
-        json!({
-            "recorded": self.recorded.load(Ordering::Relaxed),
-            "duplicate": self.duplicate.load(Ordering::Relaxed),
-            "refused": self.refused.load(Ordering::Relaxed),
-            "failed": self.failed.load(Ordering::Relaxed),
-        })
+    /// Returns the counts by their results.
+    pub(crate) fn all(&self) -> [(&'static str, u64); 4] {
+        [
+            ("recorded", &self.recorded),
+            ("duplicate", &self.duplicate),
+            ("refused", &self.refused),
+            ("failed", &self.failed),
+        ]
+        .map(|(result, counter)| (result, counter.load(Ordering::Relaxed)))
     }
 }
 
@@ -313,7 +315,7 @@ impl Intake for GatewayIntake {
         message: IncomingMessage,
     ) -> BoxFuture<'a, Accepted> {
         Box::pin(async move {
-            let sender = message.sender.id.clone();
+            let Sender { id, name, .. } = message.sender.clone();
             let accepted = self.judge(channel, verified, message).await;
             self.counts.note(&accepted);
             if let Accepted::Refused { code, .. } = accepted
@@ -321,7 +323,7 @@ impl Intake for GatewayIntake {
             {
                 (self.observer)(GatewayNotice::Refused {
                     channel: channel.clone(),
-                    sender: clean_label(&sender),
+                    sender: describe_sender(name.as_deref(), &clean_label(&id)),
                     code,
                 });
             }
@@ -448,6 +450,7 @@ fn too_large(message: &IncomingMessage) -> Option<(&'static str, String)> {
         match part {
             IncomingPart::Text { text: part } => text = text.saturating_add(part.len()),
             IncomingPart::Media(_) => files += 1,
+            IncomingPart::Reference(other) => text = text.saturating_add(other.text.len()),
             IncomingPart::Unreadable { .. } => {}
         }
     }
@@ -465,6 +468,8 @@ fn too_large(message: &IncomingMessage) -> Option<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn message(change: impl FnOnce(&mut IncomingMessage)) -> bool {

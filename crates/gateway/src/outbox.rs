@@ -1,7 +1,7 @@
 //! Sends durable frames to their channels, in the order of each chat, until the service has them.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,7 +23,7 @@ use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
-use tenterhook_channel::store::{InboxId, InboxState, OutboxState, Store, StoreError};
+use tenterhook_channel::store::{OutboxState, Store, StoreError};
 
 /// How long an answer is tried.
 const ANSWER_PATIENCE: Duration = Duration::from_hours(24);
@@ -43,6 +43,18 @@ pub(crate) struct SendFailure {
     pub(crate) will_retry: bool,
 }
 
+/// How many ends of frames a command that waits for one may lag behind.
+const MAX_ENDS: usize = 256;
+
+/// How sending a durable frame has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SendEnd {
+    pub(crate) chat: ChatRef,
+    pub(crate) seq: u64,
+    /// Why the frame will never be sent, if it will not.
+    pub(crate) result: Result<(), String>,
+}
+
 /// Receives failures, for the hooks of `gateway_error`. It must not block.
 pub(crate) type FailureSink = Arc<dyn Fn(SendFailure) + Send + Sync>;
 
@@ -59,6 +71,7 @@ struct Shared {
     /// The last frame of each chat whose sender runs.
     senders: Mutex<HashMap<ChatRef, watch::Sender<u64>>>,
     failed: FailureSink,
+    ends: broadcast::Sender<SendEnd>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -77,6 +90,7 @@ impl Outbox {
             order: ChatLocks::default(),
             senders: Mutex::default(),
             failed,
+            ends: broadcast::Sender::new(MAX_ENDS),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
@@ -89,6 +103,25 @@ impl Outbox {
             Some(channel) => channels.insert(id.clone(), channel),
             None => channels.remove(id),
         };
+    }
+
+    /// Returns the ends of frames from now on.
+    pub(crate) fn ends(&self) -> broadcast::Receiver<SendEnd> {
+        self.0.ends.subscribe()
+    }
+
+    /// Stores frames like [`publish`](Outlet::publish). Returns the numbers of those that are still to be sent.
+    pub(crate) async fn accept(
+        &self,
+        chat: &ChatRef,
+        frames: Vec<Frame>,
+        settled: Settled,
+    ) -> Result<BTreeSet<u64>, PublishError> {
+        // The caller may give up at any time. A frame that is stored must be sent all the same.
+        let (outbox, chat) = (self.clone(), chat.clone());
+        let storing = async move { outbox.store_and_send(&chat, frames, settled).await };
+        let stored = tokio::spawn(storing).await;
+        stored.unwrap_or_else(|error| Err(publish_error(error)))
     }
 
     /// Sends what an earlier process stored and did not send.
@@ -116,29 +149,28 @@ impl Outbox {
         }
     }
 
-    /// Stores frames, and shows them or lets them be sent. One chat's frames are stored one after another: a frame that
-    /// was scheduled before an earlier one would be sent instead of it.
+    /// Stores frames, and shows them or lets them be sent. Returns the numbers of those that are to be sent. One chat's
+    /// frames are stored one after another: a frame that was scheduled before an earlier one would be sent instead of it.
     async fn store_and_send(
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
         settled: Settled,
-    ) -> Result<(), PublishError> {
+    ) -> Result<BTreeSet<u64>, PublishError> {
         let order = self.0.order.of(chat);
         let _first = order.lock().await;
-        let settled = (settled.ids, settled.state);
         let channel = self.0.channel(chat);
         if channel.is_some_and(|channel| channel.capabilities().speaks_frames) {
-            return self.show(chat, frames, settled).await;
+            self.show(chat, frames, settled).await?;
+            return Ok(BTreeSet::new());
         }
         let stored = self.0.store.append(chat, frames, settled).await;
         let stored = stored.map_err(publish_error)?;
-        let first = stored.first().and_then(|frame| frame.seq);
-        let last = stored.last().and_then(|frame| frame.seq);
-        if let (Some(first), Some(last)) = (first, last) {
-            self.send_later(chat, first, last);
+        let numbers: BTreeSet<u64> = stored.iter().filter_map(|frame| frame.seq).collect();
+        if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+            self.send_later(chat, *first, *last);
         }
-        Ok(())
+        Ok(numbers)
     }
 
     /// Stores and shows frames for clients that read frames. They are shown before this returns and in the order of
@@ -147,7 +179,7 @@ impl Outbox {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        settled: Settled,
     ) -> Result<(), PublishError> {
         let stored = self.0.store.append_shown(chat, frames, settled).await;
         for frame in stored.map_err(publish_error)? {
@@ -271,7 +303,10 @@ impl Shared {
         }
         loop {
             match send_once(&channel, &outgoing).await {
-                Ok(receipt) => return self.mark(chat, seq, OutboxState::Sent(receipt)).await,
+                Ok(receipt) => {
+                    self.mark(chat, seq, OutboxState::Sent(receipt)).await;
+                    return self.end(chat, seq, Ok(()));
+                }
                 Err(DeliveryError::Permanent { cause }) => {
                     return self.give_up(chat, seq, cause).await;
                 }
@@ -307,7 +342,15 @@ impl Shared {
         // Stored first: a frame that hooks are notified of is not sent once more after a crash.
         self.mark(chat, seq, OutboxState::Failed(cause.clone()))
             .await;
+        self.end(chat, seq, Err(cause.clone()));
         self.report(chat, cause, false);
+    }
+
+    /// Lets commands that wait know how sending a frame has ended.
+    fn end(&self, chat: &ChatRef, seq: u64, result: Result<(), String>) {
+        let chat = chat.clone();
+        // Mostly, no command waits.
+        let _heard = self.ends.send(SendEnd { chat, seq, result });
     }
 
     /// Notes the state of a frame. If that fails, the frame may be sent once more after a restart.
@@ -371,15 +414,7 @@ impl Outlet for Outbox {
         frames: Vec<Frame>,
         settled: Settled,
     ) -> BoxFuture<'a, Result<(), PublishError>> {
-        Box::pin(async move {
-            // The caller may give up at any time. A frame that is stored must be sent all the same.
-            let (outbox, chat) = (self.clone(), chat.clone());
-            let publishing =
-                tokio::spawn(async move { outbox.store_and_send(&chat, frames, settled).await });
-            publishing
-                .await
-                .unwrap_or_else(|error| Err(publish_error(error)))
-        })
+        Box::pin(async move { self.accept(chat, frames, settled).await.map(drop) })
     }
 
     fn fetch<'a>(

@@ -1,7 +1,10 @@
-//! Finds the chats in which the gateway can ask an owner something.
+//! Finds the chats in which the gateway can ask an owner something, and the people that the questions are about.
+
+use serde_json::Value;
 
 use crate::running::Running;
-use tenterhook_channel::chat::ChatRef;
+use tenterhook_channel::approval_card::describe_sender;
+use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings, Settings};
 use tenterhook_protocol::event::SenderRole;
 
@@ -47,6 +50,14 @@ pub(crate) async fn owners_places(running: &Running) -> Vec<ChatRef> {
         }
     }
     different
+}
+
+/// Returns who was given the code in the parameters of a request: the name, which anyone can choose, and the id.
+pub(crate) async fn person_with_code(running: &Running, params: &Value) -> Option<String> {
+    let text = |name: &str| params.get(name).and_then(Value::as_str);
+    let channel = ChannelId::new(text("channel")?).ok()?;
+    let request = running.pairings.waiting(&channel, text("code")?).await?;
+    Some(describe_sender(request.name.as_deref(), &request.sender))
 }
 
 /// Returns the direct chats of owners who were admitted by a code, in channels whose direct chats have the ids of their

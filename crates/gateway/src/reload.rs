@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
+use serde_json::{Value, json};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::live_settings::SettingsChanges;
@@ -162,14 +163,58 @@ impl Running {
     /// Asks hooks about new channels, and starts those that may connect.
     async fn begin_channels(self: &Arc<Self>, made: Assembled) {
         for (id, kind, channel) in made.channels {
-            let shared: Arc<dyn Channel> = Arc::clone(&channel);
-            let supervised = self.supervised(&id, kind, channel);
-            self.channels.insert(Arc::clone(&supervised));
-            self.outbox.set_channel(&id, Some(shared));
-            match self.events.connecting(&id, kind, None).await {
-                Ok(()) => self.start_channel(&supervised),
-                Err(reason) => supervised.block(reason),
+            // The observer shows why a hook blocked it.
+            let _blocked = self.begin_channel(&id, kind, channel).await;
+        }
+    }
+
+    /// Asks hooks about a channel, and starts it if it may connect. The caller holds `changing`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason of the hook that blocked it.
+    async fn begin_channel(
+        self: &Arc<Self>,
+        id: &ChannelId,
+        kind: &'static str,
+        channel: Arc<dyn Channel>,
+    ) -> Result<(), String> {
+        let supervised = self.supervised(id, kind, Arc::clone(&channel));
+        self.channels.insert(Arc::clone(&supervised));
+        self.outbox.set_channel(id, Some(channel));
+        match self.events.connecting(id, kind, None).await {
+            Ok(()) => {
+                self.start_channel(&supervised);
+                Ok(())
+            }
+            Err(reason) => {
+                supervised.block(reason.clone());
+                Err(reason)
             }
         }
+    }
+
+    /// Restarts a channel. One that a hook blocked, or that has ended, begins anew: hooks are asked again.
+    ///
+    /// # Errors
+    ///
+    /// Describes why the channel cannot be restarted.
+    pub(crate) async fn restart_channel(self: &Arc<Self>, name: &str) -> Result<Value, String> {
+        let _one_at_a_time = self.changing.lock().await;
+        if self.intake.is_closed.load(Ordering::Acquire) {
+            return Err("the gateway stops".to_owned());
+        }
+        let find = || {
+            let channels = self.channels.all();
+            channels.into_iter().find(|it| it.id().as_str() == name)
+        };
+        let unknown = || format!("the gateway has no channel `{name}`");
+        let channel = find().ok_or_else(unknown)?;
+        if !channel.restart() {
+            let (id, kind) = (channel.id().clone(), channel.status().kind);
+            let begun = self.begin_channel(&id, kind, channel.channel()).await;
+            begun.map_err(|reason| format!("a hook blocked the channel `{name}`: {reason}"))?;
+        }
+        find().map(|it| json!(it.status())).ok_or_else(unknown)
     }
 }

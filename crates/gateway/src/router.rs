@@ -139,6 +139,11 @@ impl Router {
         join_all(cancelled).await.contains(&true) || !removed.is_empty()
     }
 
+    /// Returns the profile in force.
+    pub(crate) fn profile(&self) -> Arc<dyn Profile> {
+        self.0.parts.profile.current()
+    }
+
     /// Lets chats open their agents with another profile: at once, or after the turn that runs.
     pub(crate) fn replace_profile(&self, profile: Arc<dyn Profile>) {
         self.0.parts.profile.replace(profile);

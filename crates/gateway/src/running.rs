@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::grants::Grants;
 use crate::intake::GatewayIntake;
+use crate::metrics::RunningReports;
 use crate::outbox::{Outbox, SendFailure};
 use crate::reload_result::{LastReload, ReloadSource};
 use crate::router::Router;
@@ -110,6 +112,8 @@ pub(crate) struct Running {
     pub(crate) observer: Observer,
     pub(crate) events: GatewayEvents,
     pub(crate) store: Store,
+    /// The folder with everything that survives a restart.
+    pub(crate) state_folder: PathBuf,
     pub(crate) tokens: Tokens,
     pub(crate) pairings: Pairings,
     pub(crate) logins: Logins,
@@ -163,10 +167,7 @@ impl Running {
             media: self.media.clone(),
             logins: self.logins.clone(),
             inspector,
-            status: Arc::new(move || match running.upgrade() {
-                Some(running) => running.status(),
-                None => Value::Null,
-            }),
+            reports: Arc::new(RunningReports(running)),
         }
     }
 
@@ -183,7 +184,7 @@ impl Running {
             "tls": self.has_tls(),
             "started": self.started,
             "channels": channels,
-            "messages": self.intake.counts.to_json(),
+            "messages": self.intake.counts.all().into_iter().map(|(result, count)| (result.to_owned(), json!(count))).collect::<Value>(),
             "conversations": self.router.open(),
         });
         if let (Some(status), Some(reload)) = (status.as_object_mut(), &*self.last_reload.lock()) {
@@ -356,14 +357,18 @@ impl Running {
     /// Returns the channels that run or will be tried again.
     pub(crate) fn working(&self) -> Vec<ChannelId> {
         let is_working = |channel: &&Arc<Supervised>| {
-            !matches!(
-                channel.state(),
-                ChannelState::Blocked | ChannelState::Failed | ChannelState::Off
-            )
+            !matches!(channel.state(), ChannelState::Blocked | ChannelState::Off)
         };
         let channels = self.channels.all();
         let working = channels.iter().filter(is_working);
         working.map(|channel| channel.id().clone()).collect()
+    }
+
+    /// Returns how long an orderly end takes at most.
+    pub(crate) fn max_shutdown(&self) -> Duration {
+        // Hooks of `gateway_stop`, the turns, the outbox, standard output, the channels, and hooks of their ends.
+        let drain = self.settings.current().turns.drain;
+        drain + OUTBOX_PATIENCE + CHANNEL_PATIENCE + SHORT_PATIENCE * 3
     }
 
     /// Stops taking messages, lets turns end, and sends what is left. The channels stay connected meanwhile: someone may

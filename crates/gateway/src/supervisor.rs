@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -33,10 +34,8 @@ pub enum ChannelState {
     Up,
     /// It was connected, and has shown no sign of life for two of its intervals.
     Silent,
-    /// It failed and is tried again.
+    /// It failed and is tried again, also if its service refused it: a token can be right again.
     BackingOff,
-    /// It failed for good.
-    Failed,
     /// A hook of `channel_connect` blocked it.
     Blocked,
     /// It was switched off, or has ended.
@@ -63,6 +62,9 @@ pub struct ChannelStatus {
     /// The last failure, or the reason of a hook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// When a channel that failed is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt: Option<Timestamp>,
 }
 
 /// Receives changes of a channel's state, for the log. It must not block.
@@ -104,6 +106,7 @@ impl Supervised {
                 last_message: None,
                 last_alive: None,
                 error: None,
+                next_attempt: None,
             }),
             changed,
             attempt: Mutex::new(CancellationToken::new()),
@@ -140,9 +143,14 @@ impl Supervised {
         silence.is_ok_and(|silence| silence > interval.saturating_mul(2))
     }
 
+    /// Returns the channel itself.
+    pub(crate) fn channel(&self) -> Arc<dyn Channel> {
+        Arc::clone(&self.channel)
+    }
+
     /// Notes that a hook blocked the channel.
     pub(crate) fn block(&self, reason: String) {
-        self.set(ChannelState::Blocked, Some(reason));
+        self.set(ChannelState::Blocked, Some(reason), None);
     }
 
     /// Notes a message.
@@ -160,19 +168,26 @@ impl Supervised {
         if state == ChannelState::Up {
             return false;
         }
-        self.set(ChannelState::Up, None);
+        self.set(ChannelState::Up, None, None);
         true
     }
 
-    /// Ends the current attempt and begins another one at once.
-    pub(crate) fn restart(&self) {
+    /// Ends the current attempt and begins another one at once. Returns whether it did: a channel that a hook blocked, or
+    /// that has ended, has no attempts.
+    pub(crate) fn restart(&self) -> bool {
+        if matches!(self.state(), ChannelState::Blocked | ChannelState::Off) {
+            return false;
+        }
         self.attempt.lock().cancel();
         self.restart.notify_one();
+        true
     }
 
-    fn set(&self, state: ChannelState, error: Option<String>) {
+    fn set(&self, state: ChannelState, error: Option<String>, wait: Option<Duration>) {
         let status = {
             let mut status = self.status.lock();
+            let next = wait.and_then(|wait| Timestamp::now().checked_add(wait).ok());
+            status.next_attempt = next;
             if status.state != state {
                 status.state = state;
                 status.since = Timestamp::now();
@@ -201,7 +216,7 @@ impl Supervised {
         }
     }
 
-    /// Runs the channel until `stop`, or until it ends by itself, fails for good or is removed.
+    /// Runs the channel until `stop`, or until it ends by itself or is removed.
     pub(crate) async fn supervise(
         self: &Arc<Self>,
         intake: &Arc<dyn Intake>,
@@ -235,35 +250,39 @@ impl Supervised {
             let was_restarted = attempt.is_cancelled();
             attempt.cancel();
             if stop.is_cancelled() {
-                self.set(ChannelState::Off, None);
-                return ChannelDisconnectReason::Shutdown;
+                return self.end_off(ChannelDisconnectReason::Shutdown);
             }
-            let error = match result {
-                Ok(()) if was_restarted => {
-                    self.set(ChannelState::Starting, None);
-                    continue;
+            if let Err(error) = &result {
+                self.report(events, error).await;
+            }
+            match result {
+                Ok(()) if !was_restarted => return self.end_off(ChannelDisconnectReason::Removed),
+                Err(error) if !was_restarted => {
+                    if begun.elapsed() >= STEADY {
+                        backoff = Backoff::of_channels();
+                    }
+                    let wait = backoff.next_wait();
+                    self.set(ChannelState::BackingOff, Some(error.cause), Some(wait));
+                    tokio::select! {
+                        () = stop.cancelled() => {
+                            return self.end_off(ChannelDisconnectReason::Failed);
+                        }
+                        () = tokio::time::sleep(wait) => continue,
+                        () = self.restart.notified() => {}
+                    }
                 }
-                Ok(()) => {
-                    self.set(ChannelState::Off, None);
-                    return ChannelDisconnectReason::Removed;
-                }
-                Err(error) => error,
-            };
-            self.report(events, &error).await;
-            if error.is_permanent {
-                self.set(ChannelState::Failed, Some(error.cause));
-                return ChannelDisconnectReason::Failed;
+                _ => {}
             }
-            self.set(ChannelState::BackingOff, Some(error.cause));
-            if begun.elapsed() >= STEADY {
-                backoff = Backoff::of_channels();
-            }
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = self.restart.notified() => {}
-                () = tokio::time::sleep(backoff.next_wait()) => {}
-            }
+            // Someone has restarted it. What was noted for a wait is used up, so that it cannot shorten the next one.
+            let _used = self.restart.notified().now_or_never();
+            backoff = Backoff::of_channels();
+            self.set(ChannelState::Starting, None, None);
         }
+    }
+
+    fn end_off(&self, reason: ChannelDisconnectReason) -> ChannelDisconnectReason {
+        self.set(ChannelState::Off, None, None);
+        reason
     }
 
     /// Runs one attempt on a task of its own, so that a panic is a failure of the channel only. A channel that does not
@@ -288,12 +307,12 @@ impl Supervised {
                 return if stop.is_cancelled() {
                     Ok(())
                 } else {
-                    Err(ChannelError::transient("stuck", "the channel did not stop, so it was abandoned"))
+                    Err(ChannelError::new("stuck", "the channel did not stop, so it was abandoned"))
                 };
             }
         };
         ended.unwrap_or_else(|_| {
-            Err(ChannelError::transient(
+            Err(ChannelError::new(
                 "crashed",
                 "the channel crashed; this is a bug",
             ))
@@ -304,7 +323,7 @@ impl Supervised {
         let failure = GatewayFailure {
             code: error.code.to_owned(),
             error: error.cause.clone(),
-            will_retry: !error.is_permanent,
+            will_retry: true,
             ..GatewayFailure::default()
         };
         events.failed(&self.id, failure).await;
@@ -334,11 +353,13 @@ mod tests {
 
     use super::*;
 
-    /// A channel that counts how often it was started. It never ends unless `is_brief`.
+    /// A channel that counts how often it was started. It never ends unless it is brief or refused.
     #[derive(Default)]
     struct Stubborn {
         starts: AtomicU32,
         is_brief: bool,
+        /// How many attempts the service refuses.
+        refusals: u32,
     }
 
     impl Channel for Stubborn {
@@ -356,7 +377,10 @@ mod tests {
             inlet: Inlet,
             _stop: CancellationToken,
         ) -> BoxFuture<'_, Result<(), ChannelError>> {
-            self.starts.fetch_add(1, Ordering::AcqRel);
+            if self.starts.fetch_add(1, Ordering::AcqRel) < self.refusals {
+                let error = ChannelError::new("unauthorized", "Unauthorized (401)");
+                return Box::pin(future::ready(Err(error)));
+            }
             inlet.alive();
             if self.is_brief {
                 return Box::pin(future::ready(Ok(())));
@@ -446,6 +470,72 @@ mod tests {
         }
         stop.cancel();
         assert_eq!(ended.await.unwrap(), ChannelDisconnectReason::Shutdown);
+    }
+
+    /// Supervises a channel that is refused so often, until it was started for the time after `starts`.
+    async fn refused(refusals: u32) -> (Arc<Supervised>, Arc<Stubborn>, CancellationToken) {
+        let channel = Arc::new(Stubborn {
+            refusals,
+            ..Stubborn::default()
+        });
+        let shared = Arc::clone(&channel) as Arc<dyn Channel>;
+        let id = ChannelId::new("tg").unwrap();
+        let supervised = Arc::new(Supervised::new(id, "telegram", shared, Arc::new(|_| {})));
+        let stop = CancellationToken::new();
+        let (running, token) = (Arc::clone(&supervised), stop.clone());
+        tokio::spawn(async move {
+            let intake: Arc<dyn Intake> = Arc::new(Deaf);
+            let events = GatewayEvents::new(&Engine::new(), "/");
+            running.supervise(&intake, &events, &token).await
+        });
+        while supervised.state() != ChannelState::BackingOff {
+            tokio::task::yield_now().await;
+        }
+        (supervised, channel, stop)
+    }
+
+    async fn started(channel: &Stubborn, starts: u32) {
+        while channel.starts.load(Ordering::Acquire) < starts {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_channel_whose_token_was_refused_is_tried_until_it_is_accepted() {
+        let began = Instant::now();
+        let (supervised, channel, stop) = refused(3).await;
+        let status = supervised.status();
+        assert_eq!(status.error.as_deref(), Some("Unauthorized (401)"));
+        let next = status.next_attempt.unwrap().duration_since(status.since);
+        assert!((700..1300).contains(&next.as_millis()), "{next:?}");
+        started(&channel, 4).await;
+        // It waited 1, 2 and 4 seconds, each up to 20 % longer or shorter.
+        let waited = began.elapsed();
+        assert!((5500..9000).contains(&waited.as_millis()), "{waited:?}");
+        assert!(supervised.note_alive());
+        let status = supervised.status();
+        assert_eq!((status.error, status.next_attempt), (None, None));
+        stop.cancel();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restart_does_not_wait_and_the_waits_begin_anew() {
+        let (supervised, channel, stop) = refused(u32::MAX).await;
+        started(&channel, 7).await;
+        let before = Instant::now();
+        assert!(supervised.restart());
+        started(&channel, 8).await;
+        assert!(before.elapsed() < Duration::from_secs(1));
+        started(&channel, 9).await;
+        assert!(before.elapsed() < Duration::from_secs(2));
+        stop.cancel();
+        while supervised.state() != ChannelState::Off {
+            tokio::task::yield_now().await;
+        }
+        assert!(!supervised.restart());
+        let failed = Some(ChannelDisconnectReason::Failed);
+        supervised.done.cancelled().await;
+        assert_eq!(supervised.disconnect_reason(), failed);
     }
 
     #[tokio::test]

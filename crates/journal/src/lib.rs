@@ -44,7 +44,8 @@ pub use crate::redaction::RedactingJournal;
 /// The number of dispatches that may wait for the disk before the next dispatch has to wait.
 const QUEUED_DISPATCHES: usize = 256;
 
-/// Appends records to a file, with one JSON object per line and without their secrets. A separate
+/// Appends records to a file, with one JSON object per line and without their secrets. If the file is
+/// moved away, as programs do that rotate logs, the next record begins a new one on Unix. A separate
 /// thread writes them. A dispatch only waits if 256 earlier dispatches are still waiting for the disk. If a write fails,
 /// later records are still tried.
 #[derive(Debug)]
@@ -81,17 +82,18 @@ impl FileJournal {
             source,
         };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            // No one else may replace the folder, whatever the umask is.
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).map_err(failed)?;
         }
         // Opening a FIFO would wait for a reader, and writing would wait until the reader reads on.
         if std::fs::metadata(&path).is_ok_and(|found| is_fifo(found.file_type())) {
             return Err(failed(io::Error::other("it is a FIFO, expected a file")));
         }
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(failed)?;
+        let file = open_to_append(&path).map_err(failed)?;
         Self::start(file, path)
     }
 
@@ -109,6 +111,7 @@ impl FileJournal {
         let problem = Arc::new(Mutex::new(None));
         let writer = Writer {
             file,
+            path: path.clone(),
             problem: Arc::clone(&problem),
             is_torn: false,
             has_written: false,
@@ -150,6 +153,34 @@ impl FileJournal {
                 source,
             })
     }
+}
+
+fn open_to_append(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Returns whether a file was moved away from its path, as programs do that rotate logs.
+#[cfg(unix)]
+fn is_moved(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let Ok(open) = file.metadata() else {
+        return false;
+    };
+    match std::fs::metadata(path) {
+        Ok(found) => open.is_file() && (open.dev(), open.ino()) != (found.dev(), found.ino()),
+        Err(error) => open.is_file() && error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Files that are open cannot be moved here.
+#[cfg(not(unix))]
+fn is_moved(_: &File, _: &Path) -> bool {
+    false
 }
 
 #[cfg(unix)]
@@ -212,6 +243,7 @@ fn note(problem: &Mutex<Option<String>>, text: &str) {
 /// The part of a journal that runs in the writing thread.
 struct Writer {
     file: File,
+    path: PathBuf,
     problem: Arc<Mutex<Option<String>>>,
     /// Whether the last write may have left an incomplete line.
     is_torn: bool,
@@ -256,9 +288,34 @@ impl Writer {
         if is_file { Err(error) } else { Ok(()) }
     }
 
+    /// Begins a new file if the old one was moved away. If that fails, the old one gets the records.
+    fn follow_rotation(&mut self) {
+        if !is_moved(&self.file, &self.path) {
+            return;
+        }
+        // What others have put there could be something that opening or writing waits for.
+        let is_new = std::fs::metadata(&self.path).map_or(true, |found| found.is_file());
+        let opened = if is_new {
+            open_to_append(&self.path)
+        } else {
+            Err(io::Error::other("it is not a file any more"))
+        };
+        match opened {
+            Ok(file) => {
+                if let Err(error) = self.file.sync_data() {
+                    note(&self.problem, &error.to_string());
+                }
+                self.file = file;
+                self.is_torn = false;
+            }
+            Err(error) => note(&self.problem, &error.to_string()),
+        }
+    }
+
     /// Writes the records of one dispatch in a single write, so that several processes can share a
     /// file without mixing their lines.
     fn write(&mut self, batch: Vec<JournalRecord>) {
+        self.follow_rotation();
         let mut lines = Vec::new();
         if self.is_torn {
             lines.push(b'\n');

@@ -78,11 +78,17 @@ pub(crate) const DENY_SHELL: &[CanaryHook] = &[CanaryHook {
     matcher: Some("shell"),
     ..DENIAL
 }];
+/// A shell line that allows everything but [`COMMAND`].
+const DENIAL_OF_COMMAND: &str = r#"case $(cat) in *ran.txt*) : > "$PROOF/judged"; echo '{"decision":"deny","reason":"tenterhook-proof-reason"}' ;; esac"#;
 /// A guard that allows everything but [`COMMAND`].
-pub(crate) const DENY_COMMAND: &[CanaryHook] = &[hook(
-    "pre_tool_use",
-    r#"case $(cat) in *ran.txt*) : > "$PROOF/judged"; echo '{"decision":"deny","reason":"tenterhook-proof-reason"}' ;; esac"#,
-)];
+pub(crate) const DENY_COMMAND: &[CanaryHook] = &[hook("pre_tool_use", DENIAL_OF_COMMAND)];
+/// The same guard, as a script of the project.
+pub(crate) const RUN_PROJECT_GUARD: &[CanaryHook] =
+    &[hook("pre_tool_use", "sh .tenterhook/guard.sh")];
+/// The hook file of the project, below the work folder.
+pub(crate) const PROJECT_HOOKS: &str = ".tenterhook/hooks.json";
+/// The script of [`RUN_PROJECT_GUARD`], and its text.
+pub(crate) const PROJECT_GUARD: (&str, &str) = (".tenterhook/guard.sh", DENIAL_OF_COMMAND);
 /// Notes which agent calls [`COMMAND`].
 pub(crate) const NOTE_AGENT: &[CanaryHook] = &[hook(
     "pre_tool_use",
@@ -180,6 +186,7 @@ mod tests {
             (CONTINUE_ALWAYS, FOLLOW_UP),
             (DENY_COMMAND, REASON),
             (DENY_COMMAND, RAN),
+            (RUN_PROJECT_GUARD, PROJECT_GUARD.0),
             (NOTE_AGENT, BY_MAIN),
             (NOTE_AGENT, BY_SUBAGENT),
             (REWRITE, REWRITTEN),

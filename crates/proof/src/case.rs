@@ -58,6 +58,8 @@ pub enum ProofCase {
     Uninstall,
     /// An agent that removes the guard from its file is still judged by it.
     EditedGuard,
+    /// An agent that rewrites an approved guard of its project is still judged by the approved version.
+    EditedProjectGuard,
 }
 
 /// The result of one case.
@@ -100,10 +102,20 @@ pub(crate) enum Sabotage {
     CloseOutput,
 }
 
+/// Whose hooks the hooks of a run are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookOwner {
+    /// The user's.
+    User,
+    /// The hooks of the project in which the agent works. The user has approved them.
+    Project,
+}
+
 /// One run of an agent, which shows one or several cases.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) hooks: &'static [CanaryHook],
+    pub(crate) owner: HookOwner,
     pub(crate) sabotage: Sabotage,
     /// What the model requests.
     pub(crate) script: TrialScript,
@@ -113,6 +125,7 @@ pub(crate) struct Scenario {
 const fn scenario(hooks: &'static [CanaryHook], cases: &'static [ProofCase]) -> Scenario {
     Scenario {
         hooks,
+        owner: HookOwner::User,
         sabotage: Sabotage::None,
         script: TrialScript::Command(1),
         cases,
@@ -171,6 +184,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         script: TrialScript::EditGuard,
         ..scenario(canary::DENY_COMMAND, &[ProofCase::EditedGuard])
+    },
+    Scenario {
+        owner: HookOwner::Project,
+        script: TrialScript::EditProjectGuard,
+        ..scenario(canary::RUN_PROJECT_GUARD, &[ProofCase::EditedProjectGuard])
     },
 ];
 
@@ -271,6 +289,9 @@ impl ProofCase {
             Self::StopBound => "a hook that never lets the agent end is bounded",
             Self::Uninstall => "a program of the agent cannot uninstall Tenterhook",
             Self::EditedGuard => "a guard that the agent removes from its file stays in force",
+            Self::EditedProjectGuard => {
+                "an approved guard of the project that the agent rewrites stays in force"
+            }
         }
     }
 
@@ -298,7 +319,8 @@ impl ProofCase {
             | Self::UnknownTool
             | Self::Subagent
             | Self::Uninstall
-            | Self::EditedGuard => return None,
+            | Self::EditedGuard
+            | Self::EditedProjectGuard => return None,
         };
         Some((effect, Some(role)))
     }
@@ -373,7 +395,7 @@ impl ProofCase {
             Self::StopBound => judge_bound(seen),
             Self::Uninstall => judge_uninstall(seen),
             Self::Subagent => judge_subagent(host, seen),
-            Self::EditedGuard if !seen.has_trace(canary::EDITED) => {
+            Self::EditedGuard | Self::EditedProjectGuard if !seen.has_trace(canary::EDITED) => {
                 ProofResult::fails("the agent did not edit the guard")
             }
             Self::ShimKilled | Self::ShimMissing => judge_shim(host, seen),
@@ -394,7 +416,8 @@ impl ProofCase {
             | Self::DaemonKilled
             | Self::AnswerUnread
             | Self::UnknownTool
-            | Self::EditedGuard => ProofResult::Holds,
+            | Self::EditedGuard
+            | Self::EditedProjectGuard => ProofResult::Holds,
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod approved_project;
 mod canary;
 pub mod case;
 pub mod headless;

@@ -12,8 +12,11 @@ use tenterhook_process::{CancellationToken, Limits};
 use tenterhook_systems::host::{EventRole, HostAgent};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::approved_project;
 use crate::canary;
-use crate::case::{Observation, ProofCase, ProofResult, SCENARIOS, Sabotage, Scenario, marks};
+use crate::case::{
+    HookOwner, Observation, ProofCase, ProofResult, SCENARIOS, Sabotage, Scenario, marks,
+};
 use crate::installed_agent::InstalledAgent;
 use crate::sandbox::Sandbox;
 use crate::trial::{Trial, TrialError, TrialPlan};
@@ -117,7 +120,10 @@ async fn try_scenario(
 ) -> Result<Vec<ProvenCase>, TrialError> {
     let write_hooks = |sandbox: &Sandbox| {
         let hooks = canary::hook_file(scenario.hooks, &sandbox.log());
-        fs::write(sandbox.config().join("hooks.json"), hooks)
+        match scenario.owner {
+            HookOwner::User => fs::write(sandbox.config().join("hooks.json"), hooks),
+            HookOwner::Project => approved_project::write(sandbox, &hooks),
+        }
     };
     let plan = TrialPlan {
         agent,

@@ -5,7 +5,8 @@ use std::path::Path;
 use tenterhook_systems::host::HostAgent;
 
 use crate::canary::{
-    COMMAND, EDITED, PROCESSES, PROMPT, RAN, SHELL_ID, SUBAGENT_PROMPT, UNINSTALLED,
+    COMMAND, EDITED, PROCESSES, PROJECT_GUARD, PROJECT_HOOKS, PROMPT, RAN, SHELL_ID,
+    SUBAGENT_PROMPT, UNINSTALLED,
 };
 use crate::model_server::{ModelScript, ScriptedAction, ScriptedTurn};
 
@@ -26,6 +27,9 @@ pub enum TrialScript {
     Uninstall,
     /// A command that removes all hooks of the user's hook file, and then the command.
     EditGuard,
+    /// A command that rewrites the script of the project's guard and removes all hooks of the project's hook file, and
+    /// then the command.
+    EditProjectGuard,
 }
 
 impl TrialScript {
@@ -50,14 +54,22 @@ impl TrialScript {
             }
             Self::Uninstall => vec![shell(&uninstall(host, tenterhook))],
             Self::EditGuard => {
-                let edit = format!(
-                    "printf '{{\"version\":1,\"hooks\":[]}}' > \"$HOME/.config/tenterhook/hooks.json\" && : > {EDITED}"
-                );
+                let edit = remove_hooks("\"$HOME/.config/tenterhook/hooks.json\"");
+                vec![shell(&edit), shell(COMMAND)]
+            }
+            Self::EditProjectGuard => {
+                let (guard, _) = PROJECT_GUARD;
+                let edit = format!("echo 'exit 0' > {guard} && {}", remove_hooks(PROJECT_HOOKS));
                 vec![shell(&edit), shell(COMMAND)]
             }
         };
         script
     }
+}
+
+/// Returns a command that removes all hooks of a hook file.
+fn remove_hooks(file: &str) -> String {
+    format!("printf '{{\"version\":1,\"hooks\":[]}}' > {file} && : > {EDITED}")
 }
 
 /// Returns a command that uninstalls Tenterhook, and then lists all processes. Some agents refuse lines that contain the

@@ -20,31 +20,31 @@
 //!
 //! The hook's policy decides what a failed call means, as with every other handler.
 
+mod calls;
 mod check;
 mod connection;
-mod conversation_starts;
 mod error;
 mod extension;
 mod extension_in_force;
-mod forgotten_starts;
+mod extension_protocol;
 mod handler;
 mod host;
 mod load_request;
 mod node;
 mod pipe;
-mod progress;
 mod protocol;
 mod python;
-mod questions;
 mod recording_host;
 mod refusal;
+mod requests;
 mod script;
 mod script_calls;
 mod script_loads;
 mod script_server;
+mod script_session;
+mod script_sessions;
 mod scripts;
 mod source_ahead;
-mod starts;
 mod stderr;
 mod supervisor;
 mod version;
@@ -53,11 +53,11 @@ mod wire;
 pub use check::{CheckStep, check};
 pub use error::WorkerError;
 pub use extension::{
-    CommandOutput, Extension, ExtensionCommand, ExtensionProtocol, ExtensionRegistration,
-    ExtensionTool, HostRequest, Invocation, MAX_CALL, Subscription, ToolOutput, ToolSnapshot,
-    ToolSnapshots,
+    CommandOutput, Extension, ExtensionCommand, ExtensionRegistration, ExtensionTool, Invocation,
+    MAX_CALL, Subscription, ToolOutput, ToolSnapshot, ToolSnapshots,
 };
 pub use extension_in_force::ExtensionInForce;
+pub use extension_protocol::{ExtensionProtocol, HostRequest};
 pub use handler::WorkerHandler;
 pub use host::{Host, NoHost};
 pub use node::node;

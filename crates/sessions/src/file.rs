@@ -14,6 +14,8 @@ use tenterhook_protocol::SessionId;
 use thiserror::Error;
 use tokio::task::JoinError;
 
+use crate::tail::{SessionTail, UnsyncedTail};
+
 /// The format's name in the first line of each file.
 pub(crate) const FORMAT: &str = "tenterhook-session";
 
@@ -226,8 +228,13 @@ impl SessionFile {
         &self.path
     }
 
-    /// Appends lines and waits until they are on the disk. If that fails, the file stays as it was.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), SessionError> {
+    /// Appends lines and waits until they are on the disk, unless they are added to `tail`. If that fails, the file stays
+    /// as it was.
+    pub(crate) fn append(
+        &mut self,
+        lines: &[u8],
+        tail: Option<&UnsyncedTail>,
+    ) -> Result<(), SessionError> {
         let refused = |error| SessionError::file(&self.path, error);
         match &mut self.state {
             FileState::Planned(header) => {
@@ -239,10 +246,19 @@ impl SessionFile {
                 self.state = FileState::Made { file, len };
             }
             FileState::Made { file, len } => {
-                // An earlier write that failed may have left bytes here.
-                file.set_len(*len).map_err(refused)?;
+                if file.metadata().map_err(refused)?.len() != *len {
+                    // An earlier write that failed may have left bytes here.
+                    file.set_len(*len).map_err(refused)?;
+                }
                 file.seek(SeekFrom::Start(*len)).map_err(refused)?;
-                let written = file.write_all(lines).and_then(|()| file.sync_data());
+                let written = file.write_all(lines).and_then(|()| {
+                    if tail.is_some_and(|tail| tail.push(&self.path, *len, lines)) {
+                        return Ok(());
+                    }
+                    file.sync_data()?;
+                    tail.into_iter().for_each(UnsyncedTail::clear);
+                    Ok(())
+                });
                 if let Err(error) = written {
                     file.set_len(*len).map_err(refused)?;
                     return Err(refused(error));
@@ -251,6 +267,55 @@ impl SessionFile {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the tail is on the disk.
+    pub(crate) fn sync(&self, tail: &UnsyncedTail) -> Result<(), SessionError> {
+        if let FileState::Made { file, .. } = &self.state
+            && !tail.is_empty()
+        {
+            let synced = file.sync_data();
+            synced.map_err(|error| SessionError::file(&self.path, error))?;
+            tail.clear();
+        }
+        Ok(())
+    }
+}
+
+impl SessionTail {
+    /// Adds to the file what is missing of the lines, and waits for the disk. A file that was removed, or that continues
+    /// in another way, is not changed. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be used, or if more is missing than the lines.
+    pub fn restore(&self) -> Result<(), SessionError> {
+        let refused = |error| SessionError::file(&self.file, error);
+        let mut options = OpenOptions::new();
+        let file = match options.read(true).write(true).open(&self.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(refused)?,
+        };
+        let mut file = LockedFile::lock(file, &self.file)?;
+        if file.metadata().map_err(refused)?.len() < self.offset {
+            let text = "it is shorter than when it was last synchronised";
+            return Err(refused(io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
+        file.seek(SeekFrom::Start(self.offset)).map_err(refused)?;
+        let mut found = Vec::new();
+        let lines = self.lines.as_bytes();
+        let max = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        (&mut *file)
+            .take(max)
+            .read_to_end(&mut found)
+            .map_err(refused)?;
+        match lines.strip_prefix(found.as_slice()) {
+            Some(missing) if !missing.is_empty() => {
+                let written = file.write_all(missing).and_then(|()| file.sync_data());
+                written.map_err(refused)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod selection;
 mod session;
 mod storage;
 mod store;
+mod tail;
 mod tokens;
 mod view;
 
@@ -44,5 +45,6 @@ pub use crate::read::UnfinishedLine;
 pub use crate::selection::{RecordedModel, RecordedSelection, model_change, thinking_level_change};
 pub use crate::session::Session;
 pub use crate::store::{SessionListing, SessionOverview, SessionStore, StoredSession};
+pub use crate::tail::{SessionTail, UnsyncedTail};
 pub use crate::tokens::{estimate_tokens, json_len};
 pub use crate::view::SessionView;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::file::SessionFile;
+use crate::tail::UnsyncedTail;
 
 /// The file of a session. A cloned session has no file, because two writers would damage it.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Storage {
     pub(crate) saved: Arc<AtomicU64>,
     /// The number of the newest entry that may be in the file.
     pub(crate) sent: u64,
+    /// What was written and not synchronised. `None` if each write waits for the disk.
+    pub(crate) tail: Option<UnsyncedTail>,
 }
 
 impl Storage {

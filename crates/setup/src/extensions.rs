@@ -9,9 +9,12 @@ use tenterhook_agent::extension::{
 };
 use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_discovery::{Additions, FoundExtension, FoundScript};
+use tenterhook_engine::JsonObject;
 use tenterhook_providers::{ExtensionProviders, ModelClients};
 use tenterhook_runners::Services;
-use tenterhook_runners::worker::{Host, NoHost, RecordingHost, Refusal, ScriptServer};
+use tenterhook_runners::worker::{
+    Host, NoHost, RecordingHost, Refusal, ScriptAddition, ScriptServer,
+};
 use tenterhook_systems::pi;
 
 use crate::error::CliError;
@@ -43,12 +46,37 @@ pub struct PrintingHost {
 }
 
 impl Host for PrintingHost {
+    fn has_ui(&self) -> bool {
+        NoHost.has_ui()
+    }
+
     fn is_strict(&self) -> bool {
         self.is_strict
     }
 
+    fn flags(&self) -> JsonObject {
+        NoHost.flags()
+    }
+
+    fn script_session(&self, session: &str) -> Option<String> {
+        NoHost.script_session(session)
+    }
+
+    fn main_session(&self, session: &str) -> Option<String> {
+        NoHost.main_session(session)
+    }
+
     fn on_output(&self, worker: &str, line: &str) {
         print_output(worker, line);
+    }
+
+    fn add(
+        &self,
+        script: Arc<dyn ScriptServer>,
+        addition: ScriptAddition,
+        session: Option<&str>,
+    ) -> Result<(), Refusal> {
+        NoHost.add(script, addition, session)
     }
 
     fn answer<'a>(

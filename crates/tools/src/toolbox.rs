@@ -15,11 +15,11 @@ use crate::shell::ShellTool;
 use crate::tool::Tool;
 use crate::write_file::WriteFile;
 
-/// The tools of an agent, in the order in which they are offered to the model.
+/// The tools of an agent, in the order in which they are offered to the model. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Toolbox {
-    tools: Vec<Arc<dyn Tool>>,
-    retries: BTreeMap<String, ToolRetry>,
+    tools: Arc<Vec<Arc<dyn Tool>>>,
+    retries: Arc<BTreeMap<String, ToolRetry>>,
 }
 
 impl Toolbox {
@@ -47,15 +47,16 @@ impl Toolbox {
     /// Adds a tool. It replaces a tool with the same name.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
-        self.tools.retain(|known| known.name() != tool.name());
-        self.tools.push(Arc::new(tool));
+        let tools = Arc::make_mut(&mut self.tools);
+        tools.retain(|known| known.name() != tool.name());
+        tools.push(Arc::new(tool));
         self
     }
 
     /// Sets how failed runs of the tool called `tool` are retried. It overrides [`Tool::retry`].
     #[must_use]
     pub fn retry(mut self, tool: impl Into<String>, retry: ToolRetry) -> Self {
-        self.retries.insert(tool.into(), retry);
+        Arc::make_mut(&mut self.retries).insert(tool.into(), retry);
         self
     }
 

@@ -93,7 +93,7 @@ pub use item_file::ItemFile;
 pub use judge::{JudgedHook, judge, restore};
 pub use mentions::mentioned;
 pub use named_files::add;
-pub use private_file::{check_owner, read_whole, write_private};
+pub use private_file::{check_owner, make_private, open_itself, read_whole, write_private};
 pub use project::{Project, TENTERHOOK, is_hook_folder, repository_root, resolved};
 pub use project_hook::ProjectHook;
 pub use project_roots::{ProjectRoots, below};

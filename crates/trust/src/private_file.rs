@@ -32,8 +32,8 @@ pub fn read_whole(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     Ok((bytes, may_execute(&metadata)))
 }
 
-/// Opens a regular file for reading. Refuses a symbolic link.
-pub(crate) fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
+/// Opens a regular file for reading. Refuses a symbolic link. Does not wait if the path has become a named pipe.
+pub fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
     #[cfg(unix)]
     let file = open_with(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)?;
     #[cfg(not(unix))]
@@ -96,8 +96,9 @@ pub fn write_private(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a folder that only the user can read.
-pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
+/// Creates a folder, and those above that are missing, so that only the user can read and write them, whatever the umask
+/// is.
+pub fn make_private(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

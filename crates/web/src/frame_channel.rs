@@ -350,7 +350,7 @@ impl Channel for FrameChannel {
     ) -> BoxFuture<'a, Result<(), ChannelError>> {
         Box::pin(async move {
             let copied = self.copy(media, into).await;
-            copied.map_err(|cause| ChannelError::transient("media", cause))
+            copied.map_err(|cause| ChannelError::new("media", cause))
         })
     }
 

@@ -28,8 +28,11 @@ mod wait;
 mod webhooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header;
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::Value;
@@ -37,13 +40,17 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::guarded::{checked, require_scope};
+use self::http_error::HttpError;
 use self::state::{ServerState, SharedGatekeeper, SharedState};
 use tenterhook_channel::token::AccessScope;
 
 pub use self::login::{LoginGrant, Logins, NoRandomness};
 pub use self::private::{InspectorServer, InspectorServerError};
-pub use self::state::ServerParts;
+pub use self::state::{GatewayReports, ServerParts};
 pub use self::tls::{TlsError, TlsIdentity};
+
+/// When a program may ask again whether the gateway is ready.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` is cancelled. Then streams and sockets end, and requests that are being answered get 5 seconds.
 pub async fn serve(listener: TcpListener, parts: ServerParts, stop: CancellationToken) {
@@ -61,12 +68,15 @@ fn router(state: &SharedState) -> Router {
         (AccessScope::Approve, approval_routes()),
         (
             AccessScope::Inspect,
-            Router::new().route("/v1/status", get(status)),
+            Router::new()
+                .route("/v1/status", get(status))
+                .route("/metrics", get(metrics)),
         ),
     ];
     let login = post(session::login).with_state(Arc::clone(gatekeeper));
     let open = Router::new()
         .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(readiness))
         .route("/v1/login", login)
         .route("/v1/ws", get(sockets::connect))
         .route("/v1/webhooks/{name}", post(webhooks::receive))
@@ -102,5 +112,22 @@ fn approval_routes() -> Router<SharedState> {
 
 /// `GET /v1/status`.
 async fn status(State(state): State<SharedState>) -> Json<Value> {
-    Json((state.parts.status)())
+    Json(state.parts.reports.status())
+}
+
+/// `GET /metrics`.
+async fn metrics(State(state): State<SharedState>) -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (kind, state.parts.reports.metrics().await)
+}
+
+/// `GET /readyz`. It needs no token, so it names the reason in one word only.
+async fn readiness(State(state): State<SharedState>) -> Result<&'static str, HttpError> {
+    match state.parts.reports.unready().await {
+        None => Ok("ok"),
+        Some(reason) => {
+            let message = "the gateway takes no messages now";
+            Err(HttpError::unavailable(reason, message, RETRY_AFTER))
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! The server hands a request to [`WebhookChannel::receive`]. Answers of the agent go nowhere; a hook or a tool can
 //! carry them on.
 
+mod event_filter;
 mod replay;
 mod signature;
 mod template;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use self::event_filter::EventFilter;
 use self::replay::RecentDeliveries;
 use self::signature::SignatureKey;
 use self::template::MessageTemplate;
@@ -43,7 +45,7 @@ pub enum WebhookOutcome {
     Recorded,
     /// The same delivery was recorded before, or the same signed request arrived with another id.
     Duplicate,
-    /// The template produced an empty text, so nothing is offered.
+    /// The event is not among those that become messages, or the template produced an empty text.
     Ignored,
     /// The signature is missing or wrong, or the request is too old. It is not said which.
     Unauthorized,
@@ -62,6 +64,7 @@ pub struct WebhookChannel {
     key: SignatureKey,
     recent: RecentDeliveries,
     delivery_header: String,
+    events: EventFilter,
     template: MessageTemplate,
     inlet: Mutex<Option<Inlet>>,
 }
@@ -94,6 +97,7 @@ impl WebhookChannel {
             key: SignatureKey::new(settings, secret),
             recent: RecentDeliveries::default(),
             delivery_header: settings.delivery_header.clone(),
+            events: EventFilter::new(settings),
             template: MessageTemplate::parse(&settings.template)?,
             inlet: Mutex::new(None),
             id,
@@ -109,6 +113,9 @@ impl WebhookChannel {
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> WebhookOutcome {
         if !self.key.is_signed(headers, body, SystemTime::now()) {
             return WebhookOutcome::Unauthorized;
+        }
+        if !self.events.admits(headers, body) {
+            return WebhookOutcome::Ignored;
         }
         let text = match self.template.render(body) {
             Ok(text) if text.trim().is_empty() => return WebhookOutcome::Ignored,
@@ -195,7 +202,7 @@ impl Channel for WebhookChannel {
         _media: &'a MediaRef,
         _into: &'a mut MediaSink,
     ) -> BoxFuture<'a, Result<(), ChannelError>> {
-        let error = ChannelError::permanent("no_files", "messages of a webhook have no files");
+        let error = ChannelError::new("no_files", "messages of a webhook have no files");
         Box::pin(async { Err(error) })
     }
 

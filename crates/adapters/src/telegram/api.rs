@@ -93,7 +93,8 @@ impl From<ApiError> for DeliveryError {
     fn from(error: ApiError) -> Self {
         let cause = error.to_string();
         match error.code() {
-            Some(code) if code != 429 && (400..500).contains(&code) => Self::Permanent { cause },
+            // A token that is refused now (401, 404) can be right again, and the answer must not be lost meanwhile.
+            Some(400 | 402 | 403 | 405..=428 | 430..=499) => Self::Permanent { cause },
             _ => Self::Retry {
                 after: error.retry_after(),
                 cause,
@@ -104,7 +105,7 @@ impl From<ApiError> for DeliveryError {
 
 impl Api {
     pub(super) fn new(api_base: &str, token: String) -> Result<Self, ChannelError> {
-        let invalid = |cause: String| ChannelError::permanent("settings", cause);
+        let invalid = |cause: String| ChannelError::new("settings", cause);
         let base = Url::parse(api_base)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && !url.cannot_be_a_base())
@@ -237,7 +238,7 @@ impl Api {
         path: &str,
         into: &mut MediaSink,
     ) -> Result<(), ChannelError> {
-        let failed = |cause: String| ChannelError::transient("download", cause);
+        let failed = |cause: String| ChannelError::new("download", cause);
         let parts: Vec<&str> = path.split('/').collect();
         if parts.iter().any(|part| matches!(*part, "" | "." | "..")) {
             return Err(failed(
@@ -259,7 +260,7 @@ impl Api {
             .map_err(|error| failed(self.describe(error)))?
         {
             into.write(&chunk)
-                .map_err(|error| ChannelError::permanent("too_large", error.to_string()))?;
+                .map_err(|error| ChannelError::new("too_large", error.to_string()))?;
         }
         Ok(())
     }
@@ -403,11 +404,17 @@ mod tests {
             retry_after: seconds.map(Duration::from_secs),
             moved_to: None,
         };
-        for code in [400, 401, 403, 404] {
+        for code in [400, 403, 413, 428, 430, 499] {
             let error = DeliveryError::from(refused(code, None));
             assert!(matches!(error, DeliveryError::Permanent { .. }), "{code}");
         }
-        for (code, seconds) in [(429, Some(2)), (500, None), (502, None)] {
+        for (code, seconds) in [
+            (401, None),
+            (404, None),
+            (429, Some(2)),
+            (500, None),
+            (502, None),
+        ] {
             let error = DeliveryError::from(refused(code, seconds));
             let expected = seconds.map(Duration::from_secs);
             assert!(matches!(error, DeliveryError::Retry { after, .. } if after == expected));

@@ -18,6 +18,8 @@ pub(super) struct Update {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum UpdateContent {
     Message(Box<Message>),
+    /// A new version of a message.
+    Edited(Box<Message>),
     CallbackQuery(Box<CallbackQuery>),
     /// Something that Telegram was not asked for.
     Other,
@@ -27,16 +29,16 @@ pub(super) enum UpdateContent {
 struct UpdateFields {
     update_id: i64,
     message: Option<Box<Message>>,
+    edited_message: Option<Box<Message>>,
     callback_query: Option<Box<CallbackQuery>>,
 }
 
 impl From<UpdateFields> for Update {
     fn from(fields: UpdateFields) -> Self {
-        let content = match (fields.message, fields.callback_query) {
-            (Some(message), _) => UpdateContent::Message(message),
-            (None, Some(query)) => UpdateContent::CallbackQuery(query),
-            (None, None) => UpdateContent::Other,
-        };
+        let message = fields.message.map(UpdateContent::Message);
+        let edited = fields.edited_message.map(UpdateContent::Edited);
+        let query = fields.callback_query.map(UpdateContent::CallbackQuery);
+        let content = message.or(edited).or(query).unwrap_or(UpdateContent::Other);
         Self {
             update_id: fields.update_id,
             content,
@@ -56,6 +58,11 @@ pub(super) struct Message {
     pub(super) is_topic_message: Option<bool>,
     pub(super) from: Option<Box<User>>,
     pub(super) reply_to_message: Option<Box<Message>>,
+    /// The part of the other message that a reply quotes.
+    pub(super) quote: Option<TextQuote>,
+    pub(super) forward_origin: Option<ForwardOrigin>,
+    /// The album that the message is a part of.
+    pub(super) media_group_id: Option<String>,
     pub(super) text: Option<String>,
     pub(super) entities: Option<Vec<MessageEntity>>,
     pub(super) caption: Option<String>,
@@ -87,6 +94,21 @@ pub(super) struct Chat {
     pub(super) id: i64,
     #[serde(rename = "type")]
     pub(super) type_field: ChatType,
+    pub(super) title: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct TextQuote {
+    pub(super) text: String,
+}
+
+/// Who wrote a message that was forwarded: a user, a user who hides the account, a group or a channel.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct ForwardOrigin {
+    pub(super) sender_user: Option<User>,
+    pub(super) sender_user_name: Option<String>,
+    pub(super) sender_chat: Option<Chat>,
+    pub(super) chat: Option<Chat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

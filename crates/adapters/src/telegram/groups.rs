@@ -61,7 +61,7 @@ impl Groups {
         let first = self.first_id(inlet, from).await?;
         if first != to && !inlet.set_offset(&key(to), first).await {
             let cause = "cannot store the new id of a group".to_owned();
-            return Err(ChannelError::transient("not_recorded", cause));
+            return Err(ChannelError::new("not_recorded", cause));
         }
         self.known.lock().remove(&to);
         Ok(())
@@ -105,7 +105,7 @@ fn move_of(update: &Update) -> Option<Move> {
 /// Returns the id of an update's chat, if it is a group. Direct chats have positive ids.
 fn group_id(update: &mut Update) -> Option<&mut i64> {
     let message = match &mut update.content {
-        UpdateContent::Message(message) => message,
+        UpdateContent::Message(message) | UpdateContent::Edited(message) => message,
         UpdateContent::CallbackQuery(query) => query.message.as_mut()?,
         UpdateContent::Other => return None,
     };

@@ -8,7 +8,15 @@ use super::bot_api::{
 };
 use super::buttons;
 use tenterhook_channel::chat::{ChannelId, ChatRef, Sender};
-use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MediaKind, MediaRef};
+use tenterhook_channel::message::{
+    Control, IncomingMessage, IncomingPart, MediaKind, MediaRef, MessageReference, ReferenceKind,
+};
+
+/// The maximum length of the text that a message replies to, in characters.
+const MAX_QUOTE: usize = 1_000;
+
+/// What the model reads as the author of its own messages.
+const AGENT: &str = "you";
 
 /// What an update means.
 #[derive(Debug, PartialEq)]
@@ -59,11 +67,24 @@ impl Account {
 
 /// Reads an update.
 pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Received {
+    let dedupe = format!("{}/{}", account.id, update.update_id);
     match update.content {
         UpdateContent::Message(message) => {
-            let dedupe = format!("{}/{}", account.id, update.update_id);
-            read_message(channel, account, dedupe, &message)
+            let parts = references(&message, account)
+                .into_iter()
+                .chain(files(&message));
+            read_message(channel, account, dedupe, (&message, parts.collect()))
         }
+        // The text is new. The files are mostly the same, and places that are shared live change all the time.
+        UpdateContent::Edited(message) if !is_empty(&message) => {
+            let edit = IncomingPart::Reference(MessageReference {
+                kind: ReferenceKind::Edit,
+                from: None,
+                text: String::new(),
+            });
+            read_message(channel, account, dedupe, (&message, vec![edit]))
+        }
+        UpdateContent::Edited(_) => Received::Nothing,
         UpdateContent::CallbackQuery(query) => read_button(channel, *query),
         UpdateContent::Other => Received::Nothing,
     }
@@ -73,7 +94,7 @@ fn read_message(
     channel: &ChannelId,
     account: &Account,
     dedupe: String,
-    message: &Message,
+    (message, mut parts): (&Message, Vec<IncomingPart>),
 ) -> Received {
     let Some(from) = message.from.as_deref().filter(|from| from.id != account.id) else {
         return Received::Nothing;
@@ -83,27 +104,21 @@ fn read_message(
         (None, Some(caption)) => (caption.as_str(), &message.caption_entities),
         (None, None) => ("", &None),
     };
-    let mut parts: Vec<_> = media(message)
-        .into_iter()
-        .map(IncomingPart::Media)
-        .collect();
-    if parts.is_empty()
-        && let Some(what) = unreadable(message)
-    {
-        let what = what.to_owned();
-        parts.push(IncomingPart::Unreadable { what });
-    }
     if !text.is_empty() {
         parts.push(IncomingPart::Text {
             text: text.to_owned(),
         });
     }
-    if parts.is_empty() {
+    let is_relay = |other: &MessageReference| other.kind != ReferenceKind::Reply;
+    let is_relayed =
+        |part: &IncomingPart| matches!(part, IncomingPart::Reference(other) if is_relay(other));
+    let is_content = |part: &IncomingPart| !matches!(part, IncomingPart::Reference(_));
+    if !parts.iter().any(is_content) {
         return Received::Nothing;
     }
     let chat = chat_ref(channel, &message.chat, topic(message));
     let sender = sender(from);
-    if is_stop(text, account) {
+    if is_stop(text, account) && !parts.iter().any(is_relayed) {
         return Received::Cancel(Control::Cancel { chat, sender });
     }
     let is_direct = message.chat.type_field == ChatType::Private;
@@ -128,6 +143,72 @@ fn read_message(
     }))
 }
 
+/// Adds the next message of an album to the ones before it.
+pub(super) fn join(album: &mut IncomingMessage, next: IncomingMessage) {
+    album.is_addressed |= next.is_addressed;
+    for part in next.parts {
+        let is_known = match &part {
+            // What the whole album refers to is in each of its messages.
+            IncomingPart::Reference(_) => true,
+            IncomingPart::Unreadable { .. } => album.parts.contains(&part),
+            IncomingPart::Text { .. } | IncomingPart::Media(_) => false,
+        };
+        if !is_known {
+            album.parts.push(part);
+        }
+    }
+}
+
+/// Returns the messages that a message replies to and passes on.
+fn references(message: &Message, account: &Account) -> Vec<IncomingPart> {
+    let replied = replied_to(message);
+    let quoted = message.quote.as_ref().map(|quote| quote.text.as_str());
+    let reply = (replied.is_some() || quoted.is_some()).then(|| {
+        let whole = replied.and_then(|it| it.text.as_deref().or(it.caption.as_deref()));
+        let text = quoted.or(whole).unwrap_or_default();
+        let author = replied.and_then(|it| it.from.as_deref());
+        MessageReference {
+            kind: ReferenceKind::Reply,
+            from: author.map(|author| {
+                if author.id == account.id {
+                    AGENT.to_owned()
+                } else {
+                    full_name(author)
+                }
+            }),
+            text: text.chars().take(MAX_QUOTE).collect(),
+        }
+    });
+    let forward = message.forward_origin.as_ref().map(|origin| {
+        let of_chat = |chat: &Option<Chat>| chat.as_ref().and_then(|chat| chat.title.clone());
+        let user = origin.sender_user.as_ref().map(full_name);
+        MessageReference {
+            kind: ReferenceKind::Forward,
+            from: user
+                .or_else(|| origin.sender_user_name.clone())
+                .or_else(|| of_chat(&origin.sender_chat))
+                .or_else(|| of_chat(&origin.chat)),
+            text: String::new(),
+        }
+    });
+    let references = reply.into_iter().chain(forward);
+    references.map(IncomingPart::Reference).collect()
+}
+
+/// Returns the file of a message, or what it has that cannot be read.
+fn files(message: &Message) -> Option<IncomingPart> {
+    let file = media(message).map(IncomingPart::Media);
+    file.or_else(|| {
+        let what = unreadable(message)?.to_owned();
+        Some(IncomingPart::Unreadable { what })
+    })
+}
+
+fn is_empty(message: &Message) -> bool {
+    let text = message.text.as_ref().or(message.caption.as_ref());
+    text.is_none_or(|text| text.trim().is_empty())
+}
+
 fn read_button(channel: &ChannelId, query: CallbackQuery) -> Received {
     let stale = |query: CallbackQuery| Received::Stale { query: query.id };
     let (chat, keyboard) = match &query.message {
@@ -148,12 +229,15 @@ fn read_button(channel: &ChannelId, query: CallbackQuery) -> Received {
     }
 }
 
-fn sender(user: &User) -> Sender {
+fn full_name(user: &User) -> String {
     let last = user.last_name.as_deref().unwrap_or_default();
-    let name = format!("{} {last}", user.first_name);
+    format!("{} {last}", user.first_name).trim().to_owned()
+}
+
+fn sender(user: &User) -> Sender {
     Sender {
         id: user.id.to_string(),
-        name: Some(name.trim().to_owned()).filter(|name| !name.is_empty()),
+        name: Some(full_name(user)).filter(|name| !name.is_empty()),
         is_bot: user.is_bot,
     }
 }
@@ -405,7 +489,7 @@ mod tests {
         for update in [
             group_message(&own),
             group_message(&json!({"new_chat_title": "x"})),
-            json!({"edited_message": group_message(&json!({"text": "x"}))["message"]}),
+            json!({"edited_message": group_message(&json!({"location": {"latitude": 1}}))["message"]}),
         ] {
             assert_eq!(received(&update), Received::Nothing, "{update}");
         }

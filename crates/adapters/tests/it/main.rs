@@ -11,3 +11,4 @@ mod program_channel;
 mod python_example;
 mod recording_intake;
 mod telegram;
+mod telegram_messages;

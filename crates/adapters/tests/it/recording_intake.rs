@@ -55,7 +55,9 @@ impl RecordingIntake {
         let texts = |message: &IncomingMessage| {
             let texts = message.parts.iter().filter_map(|part| match part {
                 IncomingPart::Text { text } => Some(text.as_str()),
-                IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+                IncomingPart::Media(_)
+                | IncomingPart::Reference(_)
+                | IncomingPart::Unreadable { .. } => None,
             });
             texts.collect()
         };

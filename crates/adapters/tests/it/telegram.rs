@@ -34,14 +34,14 @@ fn channel_at(address: &str, token: &str) -> TelegramChannel {
         .with_poll_timeout(Duration::from_secs(1))
 }
 
-async fn connected() -> (FakeTelegram, TelegramChannel) {
+pub(crate) async fn connected() -> (FakeTelegram, TelegramChannel) {
     let fake = FakeTelegram::start().await;
     let channel = channel_at(&fake.address, TOKEN);
     (fake, channel)
 }
 
 /// Runs a channel until a condition holds, and stops it.
-async fn run_until(
+pub(crate) async fn run_until(
     channel: &TelegramChannel,
     intake: &Arc<RecordingIntake>,
     what: &str,
@@ -60,7 +60,7 @@ async fn run_until(
     }
 }
 
-async fn run(channel: &TelegramChannel, intake: &Arc<RecordingIntake>) -> ChannelError {
+pub(crate) async fn run(channel: &TelegramChannel, intake: &Arc<RecordingIntake>) -> ChannelError {
     let run = channel.run(intake.inlet("tg"), CancellationToken::new());
     tokio::time::timeout(Duration::from_secs(20), run)
         .await
@@ -125,7 +125,7 @@ async fn the_offset_moves_only_over_updates_that_were_recorded() {
     assert_eq!(polls[0].get("offset"), None);
     assert_eq!(
         polls[0]["allowed_updates"],
-        json!(["message", "callback_query"])
+        json!(["message", "edited_message", "callback_query"])
     );
     assert_eq!(polls[1]["offset"], 13);
     assert_eq!(intake.offset("7"), Some(13));
@@ -138,7 +138,7 @@ async fn an_offset_that_cannot_be_read_is_an_error_and_no_poll_begins() {
     let intake = RecordingIntake::new();
     intake.damage_offsets();
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("offset", false));
+    assert_eq!(error.code, "offset");
     assert!(fake.calls("getUpdates").is_empty());
 }
 
@@ -219,7 +219,7 @@ async fn an_update_that_was_not_recorded_is_asked_for_again() {
     };
     intake.answer_next(vec![failed, Accepted::Recorded]);
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("not_recorded", false));
+    assert_eq!(error.code, "not_recorded");
     assert_eq!(intake.offset("7"), Some(11));
     let heard = || !intake.messages().is_empty();
     run_until(&channel, &intake, "the second message", heard)
@@ -299,7 +299,7 @@ async fn a_poll_that_hangs_is_abandoned_after_twice_its_timeout() {
     fake.hang(true);
     let began = std::time::Instant::now();
     let error = run(&channel, &intake).await;
-    assert!(!error.is_permanent, "{error:?}");
+    assert_eq!(error.code, "connection", "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(4));
     fake.hang(false);
     fake.add_text(10, "one");
@@ -312,7 +312,7 @@ async fn a_poll_that_hangs_is_abandoned_after_twice_its_timeout() {
 
 // G53, G54
 #[tokio::test]
-async fn a_wrong_token_is_permanent_and_a_second_poller_is_not() {
+async fn a_wrong_token_and_a_second_poller_are_different_errors() {
     let (fake, channel) = connected().await;
     let intake = RecordingIntake::new();
     fake.refuse(
@@ -321,10 +321,10 @@ async fn a_wrong_token_is_permanent_and_a_second_poller_is_not() {
         "Conflict: terminated by other getUpdates request",
     );
     let error = run(&channel, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("conflict", false));
+    assert_eq!(error.code, "conflict");
     let wrong = channel_at(&fake.address, "9:wrong-token");
     let error = run(&wrong, &intake).await;
-    assert_eq!((error.code, error.is_permanent), ("unauthorized", true));
+    assert_eq!(error.code, "unauthorized");
     assert!(!error.cause.contains("wrong-token"));
 }
 
@@ -766,4 +766,17 @@ async fn what_a_chat_does_not_show_is_sent_as_nothing() {
     };
     send(&channel, error).await.unwrap();
     assert_eq!(texts(&fake.calls("sendMessage")), ["⛔ not <here>"]);
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_while_the_token_is_refused() {
+    let (fake, channel) = connected().await;
+    fake.refuse("sendMessage", 401, "Unauthorized");
+    let refused = send(&channel, end("hello")).await;
+    assert!(
+        matches!(refused, Err(DeliveryError::Retry { .. })),
+        "{refused:?}"
+    );
+    send(&channel, end("hello")).await.unwrap();
+    assert_eq!(texts(&fake.calls("sendMessage")), ["hello", "hello"]);
 }

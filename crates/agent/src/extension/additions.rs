@@ -24,7 +24,7 @@ pub struct ScriptAdditions(Arc<Mutex<Added>>);
 #[derive(Default)]
 struct Added {
     /// The agent's tools with the added ones. `None` if there are no added tools.
-    toolbox: Option<Arc<Toolbox>>,
+    toolbox: Option<Toolbox>,
     tools: usize,
     footers: Vec<Arc<dyn ScriptServer>>,
 }
@@ -37,7 +37,7 @@ impl fmt::Debug for ScriptAdditions {
 
 impl ScriptAdditions {
     /// Returns the agent's tools with the added ones, if there are any.
-    pub(crate) fn toolbox(&self) -> Option<Arc<Toolbox>> {
+    pub(crate) fn toolbox(&self) -> Option<Toolbox> {
         self.0.lock().toolbox.clone()
     }
 
@@ -73,9 +73,9 @@ impl ScriptAdditions {
         let tool = ForeignTool::of_script(script, tool);
         let tool = tool.map_err(|problem| Refusal::Failed(problem.to_string()))?;
         let name = (spelling.own_tool)(tool.name()).to_owned();
-        let before = added.toolbox.as_deref().unwrap_or(own).clone();
+        let before = added.toolbox.as_ref().unwrap_or(own).clone();
         let toolbox = add_script_tool(before, tool, spelling);
-        added.toolbox = Some(Arc::new(toolbox));
+        added.toolbox = Some(toolbox);
         added.tools += 1;
         Ok(Some(name))
     }

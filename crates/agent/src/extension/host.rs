@@ -312,6 +312,10 @@ impl Host for ScriptHost {
         self.flags.clone()
     }
 
+    fn script_session(&self, _session: &str) -> Option<String> {
+        None
+    }
+
     fn main_session(&self, session: &str) -> Option<String> {
         let is_subagent = self.has_subagent(session);
         let agent = is_subagent.then(|| self.agent().clone()).flatten()?;

@@ -106,6 +106,11 @@ impl Host for SessionHosts {
         found.map(|open| open.state.clone())
     }
 
+    /// A subagent uses the state of its session.
+    fn main_session(&self, _session: &str) -> Option<String> {
+        None
+    }
+
     fn on_output(&self, worker: &str, line: &str) {
         (self.show_output)(worker, line);
     }

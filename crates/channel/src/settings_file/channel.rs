@@ -214,6 +214,8 @@ fn read_webhook(report: &mut Report, fields: &Fields<'_>) -> Option<ChannelKind>
     let prefix = fields.text(report, "prefix");
     let timestamp_header = header_name(report, fields, "timestamp_header");
     let delivery_header = header_name(report, fields, "delivery_header");
+    let event_header = header_name(report, fields, "event_header");
+    let events = checked_list(report, fields, "events", check_event);
     let template = required(report, fields, "template");
     let chat = required(report, fields, "chat");
     if let Some(chat) = chat
@@ -229,10 +231,25 @@ fn read_webhook(report: &mut Report, fields: &Fields<'_>) -> Option<ChannelKind>
         prefix: prefix.map_or("sha256=", |prefix| prefix.text).to_owned(),
         timestamp_header,
         delivery_header: delivery_header.unwrap_or_else(|| "x-github-delivery".to_owned()),
+        event_header: event_header.unwrap_or_else(|| "x-github-event".to_owned()),
+        events: events.unwrap_or_default(),
         template: template?.text.to_owned(),
         chat: chat?.text.to_owned(),
         role: role.unwrap_or(SenderRole::Guest),
     }))
+}
+
+fn check_event(event: &str) -> Result<(), String> {
+    let is_name = |name: &str| {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || "_-:/".contains(c);
+        !name.is_empty() && name.chars().all(is_letter)
+    };
+    let (name, action) = event.split_once('.').unwrap_or((event, "any"));
+    if is_name(name) && is_name(action) {
+        Ok(())
+    } else {
+        Err("`EVENT` or `EVENT.ACTION`, such as `push` or `issues.opened`".to_owned())
+    }
 }
 
 fn read_telegram(report: &mut Report, fields: &Fields<'_>) -> Option<ChannelKind> {

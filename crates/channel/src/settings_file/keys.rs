@@ -70,6 +70,8 @@ pub(crate) const KIND_KEYS: [(&[&str], &[&str]); 4] = [
             "prefix",
             "timestamp_header",
             "delivery_header",
+            "event_header",
+            "events",
             "template",
             "chat",
             "role",

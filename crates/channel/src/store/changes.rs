@@ -6,7 +6,8 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
 use super::record::{
-    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, OutboxState, Recorded, StoreError,
+    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, OutboxState, Recorded, Settled,
+    StoreError,
 };
 use super::tables::{ChatRecord, Failure, OutboxEntry, Tables, chat_key, decode, encode};
 use crate::chat::{ChatRef, SessionKey};
@@ -123,19 +124,19 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Numbers durable frames and stores them, and settles messages. The frames wait to be sent if `is_queued`.
+    /// Numbers durable frames and stores them, settles messages, and keeps the tail of a session. The frames wait to be sent if `is_queued`.
     pub(super) fn append(
         &mut self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: &(Vec<InboxId>, InboxState),
+        settled: &Settled,
         is_queued: bool,
     ) -> Result<Vec<ChatFrame>, Failure> {
         if frames.iter().any(|frame| !frame.is_durable()) {
             let cause = format!("a frame for `{chat}` is not durable, so it cannot be stored");
             return Err(StoreError::Invalid { cause }.into());
         }
-        let changed = self.plan_settling(&settled.0, &settled.1)?;
+        let changed = self.plan_settling(&settled.ids, &settled.state)?;
         let key = chat_key(chat)?;
         let mut record = self.chat_record(&key, chat)?;
         let first = record.summary.last_seq + 1;
@@ -153,7 +154,14 @@ impl Tables<'_> {
             state: OutboxState::Queued,
             at: Some(self.now),
         })?;
+        let tail = settled.tail.as_ref();
+        let tail = tail.map(|(key, tail)| encode(tail).map(|tail| (key.0.as_str(), tail)));
+        let tail = tail.transpose()?;
         // Nothing is refused from here on.
+        if let Some((key, tail)) = tail {
+            let place = (DocumentKind::SessionTail.word(), key);
+            self.documents.insert(place, tail.as_slice())?;
+        }
         for (seq, bytes) in &encoded {
             self.frames.insert((key.as_str(), *seq), bytes.as_slice())?;
             if is_queued {

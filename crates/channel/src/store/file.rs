@@ -14,8 +14,14 @@ use super::record::StoreError;
 use super::tables::{COMMITS, FORMAT, Failure, Limits, META, Tables, unusable};
 use crate::private_folder;
 
+/// The file of the store in its folder.
+pub const STORE_FILE: &str = "gateway.redb";
+
 /// The version of the layout that this program reads and writes.
-const LAYOUT: u64 = 1;
+pub(super) const LAYOUT: u64 = 1;
+
+/// The folder that is there while files of a backup replace the files of the state. The store is not opened meanwhile.
+pub const RESTORING: &str = "restoring";
 
 /// How long the lock of the folder is tried, and how often.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
@@ -38,7 +44,7 @@ pub(super) struct StoreFile {
 impl StoreFile {
     /// Opens the file in a folder, and creates both if they are missing.
     pub(super) fn open(folder: &Path, limits: Limits) -> Result<Self, StoreError> {
-        let path = folder.join("gateway.redb");
+        let path = folder.join(STORE_FILE);
         let opener: Opener = Box::new(move || {
             open_private(&path)?;
             redb::Builder::new().set_cache_size(CACHE).create(&path)
@@ -52,8 +58,13 @@ impl StoreFile {
         limits: Limits,
         opener: Opener,
     ) -> Result<Self, StoreError> {
-        private_folder::create(folder).map_err(|error| unusable(&error.into()))?;
         let lock = lock(folder)?;
+        if folder.join(RESTORING).exists() {
+            return Err(StoreError::Io {
+                cause: "a restore of this state was interrupted; run `tenterhook gateway restore FILE` again"
+                    .to_owned(),
+            });
+        }
         Self::prepared(limits, opener, Some(lock))
     }
 
@@ -114,11 +125,12 @@ impl StoreFile {
         query: impl FnOnce(&ReadTransaction) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let current = self.current.read();
-        let database = current
-            .as_ref()
-            .ok_or(Failure::Storage(redb::Error::DatabaseClosed))?;
-        let snapshot = database.begin_read()?;
-        query(&snapshot)
+        query(&snapshot_of(current.as_ref())?)
+    }
+
+    /// Begins a snapshot. Until it is dropped, the file cannot be opened again after a failure.
+    pub(super) fn snapshot(&self) -> Result<ReadTransaction, Failure> {
+        snapshot_of(self.current.read().as_ref())
     }
 
     /// Closes the file and opens it again. It waits for queries.
@@ -138,16 +150,32 @@ impl StoreFile {
     }
 }
 
+fn snapshot_of(database: Option<&redb::Database>) -> Result<ReadTransaction, Failure> {
+    let database = database.ok_or(Failure::Storage(redb::Error::DatabaseClosed))?;
+    Ok(database.begin_read()?)
+}
+
 fn count_tables(transaction: &WriteTransaction) -> Result<usize, StoreError> {
     let tables = transaction.list_tables().map_err(Failure::from)?;
     Ok(tables.count())
 }
 
-/// Locks the folder for this process. The lock of a gateway that has just ended can be held for a moment longer: a
+/// The file whose lock shows that a process uses the folder.
+const LOCK_FILE: &str = "gateway.lock";
+
+/// Returns whether a process uses the store in a folder.
+pub(super) fn is_in_use(folder: &Path) -> bool {
+    // The lock that is taken here is released at once: a gateway that starts now tries for longer than that.
+    File::open(folder.join(LOCK_FILE))
+        .is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Locks the folder for this process, and creates it if it is missing. The lock of a gateway that has just ended can be held for a moment longer: a
 /// child has a copy of it from its start until it runs its own program.
-fn lock(folder: &Path) -> Result<File, StoreError> {
+pub(super) fn lock(folder: &Path) -> Result<File, StoreError> {
     let failed = |error: io::Error| unusable(&error.into());
-    let file = open_private(&folder.join("gateway.lock")).map_err(failed)?;
+    private_folder::create(folder).map_err(failed)?;
+    let file = open_private(&folder.join(LOCK_FILE)).map_err(failed)?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {
         match file.try_lock() {

@@ -1,6 +1,7 @@
 //! What the store keeps, as others see it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SenderRole;
 use thiserror::Error;
@@ -34,6 +35,25 @@ pub enum InboxState {
     Cancelled,
     /// Its turn failed.
     Failed,
+}
+
+/// What changes in the same transaction in which frames are stored.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settled {
+    /// The messages of the inbox that get another state.
+    pub ids: Vec<InboxId>,
+    /// Their new state.
+    pub state: InboxState,
+    /// What the session's file of a key may lack if the computer loses its power. It replaces the document of the kind
+    /// [`DocumentKind::SessionTail`].
+    pub tail: Option<(SessionKey, Value)>,
+}
+
+impl From<(Vec<InboxId>, InboxState)> for Settled {
+    fn from((ids, state): (Vec<InboxId>, InboxState)) -> Self {
+        let tail = None;
+        Self { ids, state, tail }
+    }
 }
 
 /// A message of the inbox.
@@ -187,6 +207,8 @@ pub enum DocumentKind {
     Busy,
     /// That the gateway was set up.
     Setup,
+    /// What the session's file of a key may lack if the computer loses its power.
+    SessionTail,
 }
 
 impl DocumentKind {
@@ -198,6 +220,7 @@ impl DocumentKind {
             Self::Offset => "offset",
             Self::Busy => "busy",
             Self::Setup => "setup",
+            Self::SessionTail => "session_tail",
         }
     }
 }

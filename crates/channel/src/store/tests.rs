@@ -75,7 +75,7 @@ fn failing_store(folder: &Path) -> (Store, Arc<Faults>) {
     let path = folder.join("gateway.redb");
     let shared = Arc::clone(&faults);
     let opener: Opener = Box::new(move || {
-        let mut options = std::fs::File::options();
+        let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let disk = FailingDisk {
             file: FileBackend::new(options.open(&path)?)?,
@@ -222,4 +222,130 @@ async fn old_messages_are_forgotten() {
     for _ in 0..2 {
         assert!(is_fresh(&accept(&store, "1").await));
     }
+}
+
+#[tokio::test]
+async fn a_copy_has_everything_that_was_stored_before_and_can_be_opened() {
+    let (folder, backup) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    assert!(is_fresh(&accept(&store, "1").await));
+    let frame = Frame::Message {
+        turn: None,
+        text: "x".to_owned(),
+        media: None,
+        reply_to: None,
+    };
+    let settled = (vec![], InboxState::Answered);
+    store.append(&chat(), vec![frame], settled).await.unwrap();
+    let key = SessionKey("key".to_owned());
+    let session = SessionId::from("session");
+    store
+        .set_session(&key, Some(session.clone()))
+        .await
+        .unwrap();
+    let token = Some(Value::Bool(true));
+    store
+        .set_document(DocumentKind::Token, "t", token.clone())
+        .await
+        .unwrap();
+
+    let observed = store.copy_into(backup.path(), || "observed").await;
+    assert_eq!(observed, Ok("observed"));
+    assert!(is_fresh(&accept(&store, "2").await));
+
+    let copy = Store::open(backup.path()).unwrap();
+    assert_eq!(waiting(&copy).await, ["1"]);
+    assert_eq!(accept(&copy, "1").await, Ok(Recorded::Duplicate));
+    assert_eq!(copy.unsent().await, store.unsent().await);
+    assert_eq!(copy.session(&key).await, Ok(Some(session)));
+    let stored = copy.document(DocumentKind::Token, "t").await;
+    assert_eq!(stored, Ok(token));
+    assert_eq!(
+        copy.chats(10).await.unwrap(),
+        store.chats(10).await.unwrap()
+    );
+}
+
+// A copy waits for the disk with a transaction of its own, so other changes continue meanwhile.
+#[tokio::test]
+async fn messages_are_stored_while_a_copy_is_written_and_belong_to_it_only_if_they_came_before() {
+    let (folder, backup) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    let dedupes: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+    let accepts = join_all(dedupes.iter().map(|dedupe| accept(&store, dedupe)));
+    let copying = store.copy_into(backup.path(), || ());
+    let (recorded, copied) = tokio::join!(accepts, copying);
+    assert!(recorded.iter().all(is_fresh));
+    assert_eq!(copied, Ok(()));
+    let found = waiting(&Store::open(backup.path()).unwrap()).await;
+    assert_eq!(found, dedupes[..found.len()]);
+}
+
+#[tokio::test]
+async fn a_store_is_writable_again_after_the_disk_has_room_although_no_one_writes() {
+    let folder = TempDir::new().unwrap();
+    let (store, faults) = failing_store(folder.path());
+    assert!(store.is_writable().await);
+    faults.is_full.store(true, Ordering::SeqCst);
+    accept(&store, "1").await.unwrap_err();
+    assert!(!store.is_writable().await);
+    faults.is_full.store(false, Ordering::SeqCst);
+    // It was tried a moment ago.
+    assert!(!store.is_writable().await);
+    while !store.is_writable().await {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(is_fresh(&accept(&store, "1").await));
+}
+
+#[test]
+fn a_store_is_not_opened_while_files_of_a_backup_replace_it() {
+    let folder = TempDir::new().unwrap();
+    std::fs::create_dir(folder.path().join(RESTORING)).unwrap();
+    let refused = Store::open(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("was interrupted"), "{refused}");
+}
+
+#[test]
+fn a_locked_folder_keeps_its_store_closed() {
+    let folder = TempDir::new().unwrap();
+    let lock = StoreLock::take(folder.path()).unwrap();
+    assert_eq!(Store::open(folder.path()).err(), Some(StoreError::Locked));
+    drop(lock);
+    Store::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_store_that_a_newer_version_wrote_is_refused_and_stays_as_it_is() {
+    use super::file::{LAYOUT, StoreFile};
+    use super::tables::{FORMAT, META};
+
+    let folder = TempDir::new().unwrap();
+    let file = StoreFile::open(folder.path(), Limits::default()).unwrap();
+    let transaction = file.begin_write().unwrap();
+    let newer = LAYOUT + 1;
+    transaction
+        .open_table(META)
+        .unwrap()
+        .insert(FORMAT, newer)
+        .unwrap();
+    transaction.commit().unwrap();
+    drop(file);
+    for _ in 0..2 {
+        let refused = Store::open(folder.path()).unwrap_err().to_string();
+        let expected = format!("layout {newer}, expected {LAYOUT}; use the version of tenterhook");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+}
+
+#[test]
+fn a_folder_is_in_use_as_long_as_its_store_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!Store::is_in_use(folder.path()));
+    let store = Store::open(folder.path()).unwrap();
+    assert!(Store::is_in_use(folder.path()));
+    drop(store);
+    assert!(!Store::is_in_use(folder.path()));
+    // Looking does not keep anyone from using it.
+    drop(Store::open(folder.path()).unwrap());
 }

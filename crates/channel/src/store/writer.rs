@@ -1,8 +1,11 @@
 //! The thread that writes. It puts all changes that wait into one transaction, so that they share one wait for the disk.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use redb::WriteTransaction;
 use tokio::sync::{mpsc, oneshot};
 
@@ -16,9 +19,16 @@ const MAX_BATCH: usize = 256;
 /// How many changes may wait in addition. Later ones make their callers wait.
 const MAX_WAITING: usize = 1_024;
 
+/// How often it is tried whether transactions succeed again.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The entrance of the thread. Dropping it ends the thread.
 pub(super) struct Writer {
     changes: Option<mpsc::Sender<Box<dyn Change>>>,
+    /// Whether the last transaction failed.
+    has_failed: Arc<AtomicBool>,
+    /// When it was last tried whether transactions succeed again.
+    probed: Mutex<Option<Instant>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -30,15 +40,37 @@ impl Writer {
             file,
             limits,
             in_doubt: Vec::new(),
+            has_failed: Arc::default(),
         };
+        let has_failed = Arc::clone(&batches.has_failed);
         let thread = std::thread::Builder::new()
             .name("gateway-store".to_owned())
             .spawn(move || batches.run(waiting))
             .map_err(|error| unusable(&error.into()))?;
         Ok(Self {
             changes: Some(changes),
+            has_failed,
+            probed: Mutex::default(),
             thread: Some(thread),
         })
+    }
+
+    /// Returns whether the last transaction failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Returns whether it is time to try if transactions succeed again.
+    pub(super) fn is_probe_due(&self) -> bool {
+        if !self.has_failed() {
+            return false;
+        }
+        let mut probed = self.probed.lock();
+        let is_due = probed.is_none_or(|last| last.elapsed() >= PROBE_INTERVAL);
+        if is_due {
+            *probed = Some(Instant::now());
+        }
+        is_due
     }
 
     /// Makes a change. Returns after it is durable.
@@ -132,6 +164,8 @@ struct Batches {
     limits: Limits,
     /// Empty, unless the file could not be opened again after a failure.
     in_doubt: Vec<InDoubt>,
+    /// Whether the last transaction failed.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Batches {
@@ -139,6 +173,7 @@ impl Batches {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while waiting.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
             let committed = self.commit(&mut batch).map_err(|error| unusable(&error));
+            self.has_failed.store(committed.is_err(), Ordering::Release);
             for change in batch.drain(..) {
                 change.finish(&committed);
             }

@@ -215,6 +215,8 @@ fn web_and_http_ask_for_a_token_stdio_is_the_owner_and_a_webhook_has_its_setting
         prefix: String::new(),
         timestamp_header: None,
         delivery_header: String::new(),
+        event_header: "x-github-event".to_owned(),
+        events: Vec::new(),
         template: String::new(),
         chat: "ops".to_owned(),
         role: Guest,

@@ -25,6 +25,8 @@ fn webhook(name: &str, path: &Path) -> ChannelSettings {
             prefix: String::new(),
             timestamp_header: None,
             delivery_header: String::new(),
+            event_header: "x-github-event".to_owned(),
+            events: Vec::new(),
             template: String::new(),
             chat: String::new(),
             role: SenderRole::Guest,

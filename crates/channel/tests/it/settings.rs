@@ -92,6 +92,8 @@ channels:
     prefix: ""
     timestamp_header: X-Time
     delivery_header: X-Id
+    event_header: X-Event
+    events: [push, issues.opened]
     template: "{{ body.action }}"
     chat: ops
     role: member
@@ -137,6 +139,8 @@ channels:
         prefix: String::new(),
         timestamp_header: Some("x-time".to_owned()),
         delivery_header: "x-id".to_owned(),
+        event_header: "x-event".to_owned(),
+        events: list(&["push", "issues.opened"]),
         template: "{{ body.action }}".to_owned(),
         chat: "ops".to_owned(),
         role: SenderRole::Member,

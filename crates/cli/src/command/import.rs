@@ -235,7 +235,9 @@ async fn try_imported(
             .hint("run `tenterhook trust`, then the same command again"));
     }
     let token = interrupts.token();
-    let tried = token.run_until_cancelled(try_hooks(specs, &folder)).await;
+    let tried = token
+        .run_until_cancelled(try_hooks(specs, &folder, interrupts))
+        .await;
     tried.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tenterhook_discovery::FoundFile;
+use tenterhook_engine::Layer;
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_systems::SYSTEMS;
 use tenterhook_trust::{ApprovalItem, Approvals, DivergedHook, ProjectHook, Trust, TrustState};
@@ -127,13 +128,23 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     }
 }
 
-/// Returns an error if the project has sources that cannot be approved. Their problems were shown.
+/// Returns an error if the project has sources that cannot be approved, or approved ones that cannot be loaded. Their
+/// problems were shown.
 fn unusable_sources(hooks: &Hooks) -> Option<CliError> {
-    if hooks.untrusted.is_empty() {
-        return None;
-    }
-    let sources = count(hooks.untrusted.len(), "source");
-    let message = format!("{sources} of this project cannot be approved");
+    let is_approved =
+        |source: &&BrokenSource| source.layer == Layer::Project && !source.is_outdated;
+    let approved = hooks.broken.iter().filter(is_approved).count();
+    let message = match (hooks.untrusted.len(), approved) {
+        (0, 0) => return None,
+        (0, approved) => format!(
+            "{} of this project cannot be loaded, so `run` and `fire` refuse to start",
+            count(approved, "approved source")
+        ),
+        (unapproved, _) => format!(
+            "{} of this project cannot be approved",
+            count(unapproved, "source")
+        ),
+    };
     let hint = "resolve the problems above, then run `tenterhook trust` again";
     Some(CliError::new(Exit::Config, message).hint(hint))
 }
@@ -352,10 +363,11 @@ async fn approve(
             escape_line(&source.path.display().to_string())
         ));
     }
-    if !broken.is_empty() {
-        hint("fix the file, then approve it again with `tenterhook trust`");
+    if broken.is_empty() {
+        return Ok(Exit::Done);
     }
-    Ok(Exit::Done)
+    hint("fix the file, then approve it again with `tenterhook trust`");
+    Ok(Exit::Config)
 }
 
 /// Loads the hooks with the new approvals, and returns the approved sources that cannot be loaded. Nothing runs a

@@ -41,6 +41,14 @@ impl ChatClient {
         (running, Self { address, ..self })
     }
 
+    /// Returns a client with another token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self {
+            address: self.address.clone(),
+            token: token.to_owned(),
+        }
+    }
+
     /// Returns a client that may only write.
     pub(crate) fn member(&self, running: &Running) -> Self {
         self.confirmed(running, &["chat", "--scope", "chat"])
@@ -55,10 +63,7 @@ impl ChatClient {
     fn confirmed(&self, running: &Running, args: &[&str]) -> Self {
         let (token, stderr) = self.create_token(running, args, |number, _| number.to_owned());
         assert!(token.starts_with("thg_"), "{stderr}");
-        Self {
-            address: self.address.clone(),
-            token,
-        }
+        self.with_token(&token)
     }
 
     /// Creates a token on the command line, and answers the question about its number with one of the options. Returns

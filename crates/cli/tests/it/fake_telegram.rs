@@ -21,6 +21,9 @@ use crate::stage::eventually;
 /// The token of the bot.
 const TOKEN: &str = "7:secret-Token_1";
 
+/// The maximum number of updates of one poll.
+const MAX_UPDATES: usize = 100;
+
 /// The variable in which the gateway finds the token.
 pub(crate) const TOKEN_VARIABLE: (&str, &str) = ("TG_TOKEN", TOKEN);
 
@@ -49,6 +52,8 @@ struct Scripted {
     /// The file that people send as voice messages.
     recording: Vec<u8>,
     refusals: HashMap<i64, VecDeque<Refusal>>,
+    /// The status of all answers while the service is out of order.
+    outage: Option<u16>,
     /// The process to kill instead of the next answer with updates.
     dies_at_update: Option<u32>,
     /// The process to kill instead of the next receipt of a message.
@@ -145,6 +150,11 @@ impl FakeTelegram {
         });
     }
 
+    /// Answers everything with this status from now on. `None` ends the outage.
+    pub(crate) fn fail(&self, status: Option<u16>) {
+        self.scripted(|scripted| scripted.outage = status);
+    }
+
     /// Kills a process instead of giving it the next updates.
     pub(crate) fn kill_at_update(&self, pid: u32) {
         self.scripted(|scripted| scripted.dies_at_update = Some(pid));
@@ -216,6 +226,11 @@ async fn answer(
 ) -> Response {
     assert_eq!(bot, format!("bot{TOKEN}"));
     let params: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let outage = shared.scripted.lock().unwrap().outage;
+    if let Some(status) = outage {
+        let refused = json!({"ok": false, "error_code": status, "description": "out of order"});
+        return respond(status, &refused);
+    }
     let result = match method.as_str() {
         "getMe" => json!({"id": 7, "is_bot": true, "first_name": "B", "username": "Bot"}),
         "getUpdates" => poll(&shared, &params).await,
@@ -296,6 +311,9 @@ async fn poll(shared: &Shared, params: &Value) -> Value {
             if let Some(updates) = waiting(shared, offset) {
                 return updates;
             }
+            if shared.scripted.lock().unwrap().outage.is_some() {
+                return Vec::new();
+            }
             changed.await;
         }
     };
@@ -309,7 +327,7 @@ fn waiting(shared: &Shared, offset: i64) -> Option<Vec<Value>> {
         .updates
         .retain(|update| update["update_id"].as_i64().unwrap() >= offset);
     let mut updates = std::mem::take(&mut scripted.repeated);
-    updates.extend(scripted.updates.iter().cloned());
+    updates.extend(scripted.updates.iter().take(MAX_UPDATES).cloned());
     if updates.is_empty() {
         return None;
     }

@@ -112,6 +112,37 @@ fn a_secret_that_is_missing_is_an_error() {
 }
 
 #[test]
+fn check_and_doctor_read_the_file_with_secrets_that_the_service_reads() {
+    let settings = "channels: { tg: { kind: telegram, token_env: FILE_TOKEN } }";
+    let secrets = SETTINGS.replace("gateway.yaml", "gateway.env");
+    let with = |command: &str, text: &str, mode: u32| {
+        gateway(&format!("{command} --no-journal"))
+            .file(SETTINGS, settings)
+            .file(&secrets, text)
+            .mode(&secrets, mode)
+            .script(SCRIPT)
+            .run()
+    };
+    let right = "# the bot\nFILE_TOKEN='1001:a-token-of-a-bot'\n";
+    for command in ["check", "doctor"] {
+        let ran = with(command, right, 0o600);
+        assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
+        for (text, mode, part) in [
+            ("export FILE_TOKEN=1001:secret", 0o600, "line 1: expected"),
+            (right, 0o644, "others can read it"),
+        ] {
+            let ran = with(command, text, mode);
+            let (stderr, status) = ran.refusal();
+            assert_eq!(status, 3, "{stderr}");
+            assert!(
+                stderr.contains(part) && !stderr.contains("1001"),
+                "{stderr}"
+            );
+        }
+    }
+}
+
+#[test]
 fn hooks_that_cannot_be_loaded_stop_the_start() {
     let ran = gateway("run --no-journal --hooks broken.yaml")
         .script(SCRIPT)
@@ -221,7 +252,7 @@ fn commands_speak_to_the_gateway_that_runs() {
     let (_, stderr, status) = beside(&running, "channels restart nope");
     assert_eq!(status, Some(1), "{stderr}");
     let (stopping, _, _) = beside(&running, "stop");
-    assert_eq!(stopping, "The gateway is stopping.\n");
+    assert_eq!(stopping, "The gateway has stopped.\n");
     let ran = running.finish();
     assert_eq!(ran.status, 0, "{}", ran.stderr);
 }

@@ -37,7 +37,11 @@ mod gate;
 #[cfg(unix)]
 mod gateway;
 #[cfg(unix)]
+mod gateway_backup;
+#[cfg(unix)]
 mod gateway_crash;
+#[cfg(target_os = "linux")]
+mod gateway_day;
 #[cfg(unix)]
 mod gateway_extension_attacks;
 mod gateway_extensions;
@@ -53,6 +57,8 @@ mod gateway_reload;
 mod gateway_stop;
 #[cfg(unix)]
 mod gateway_voice;
+#[cfg(unix)]
+mod gateway_watch;
 mod http;
 mod import;
 mod init;

@@ -65,6 +65,13 @@ impl Test {
         self
     }
 
+    /// Sets the mode of a file in the working directory or a subfolder.
+    pub(crate) fn mode(self, name: &str, mode: u32) -> Self {
+        let path = self.work().join(name);
+        fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        self
+    }
+
     /// Writes an executable into the working directory or a subfolder.
     pub(crate) fn executable(self, name: &str, text: &str) -> Self {
         let path = self.work().join(name);

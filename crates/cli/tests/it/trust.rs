@@ -226,7 +226,7 @@ const FIRE: [&str; 7] = [
 fn an_approval_of_a_broken_script_warns_at_once() {
     let test = Test::new().file(".tenterhook/hooks/guard.py", "import no_such_module\n");
     let ran = test.args(["trust", "--all"]).run();
-    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.status, 3, "{}", ran.stderr);
     for expected in [
         "No module named 'no_such_module'",
         "guard.py` is approved but cannot be loaded",
@@ -241,6 +241,80 @@ fn an_approval_of_a_broken_script_warns_at_once() {
     let good = Test::new().file(".tenterhook/hooks/guard.py", MENDED);
     let ran = good.args(["trust", "--all"]).run();
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+}
+
+/// Returns the files and folders below a folder that other users can reach and write.
+#[cfg(unix)]
+fn writable_by_others(folder: &Path) -> Vec<std::path::PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(dir) = folders.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let mode = metadata.permissions().mode();
+            if !metadata.is_symlink() && mode & 0o022 != 0 {
+                found.push(path);
+            } else if metadata.is_dir() && mode & 0o011 != 0 {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(unix)]
+#[test]
+fn no_umask_lets_other_users_replace_approvals_hook_files_or_the_journal() {
+    let settings = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/guard.sh"}]}]}}"#;
+    let fire: Vec<&str> = FIRE
+        .into_iter()
+        .filter(|it| *it != "--no-journal")
+        .collect();
+    for umask in ["umask 000", "umask 077"] {
+        let test = Test::new()
+            .file(".claude/settings.json", settings)
+            .executable(".claude/hooks/guard.sh", "#!/bin/sh\necho no >&2\nexit 2\n");
+        let home = test.home().to_owned();
+        let before = writable_by_others(&home);
+        let mut ran = test
+            .args(["import", "claude-code", "--project"])
+            .after(umask)
+            .run();
+        for args in [
+            &["import", "claude-code", "--file", ".claude/settings.json"][..],
+            &["trust", "--all"],
+        ] {
+            ran = ran.again(args.iter().copied()).after(umask).run();
+            assert_eq!(ran.status, 0, "{umask}: {}", ran.stderr);
+        }
+        let ran = ran.again(fire.iter().copied()).after(umask).run();
+        assert_eq!(ran.status, 2, "{umask}: {}", ran.stdout);
+        assert!(ran.stdout.contains("no"), "{umask}: {}", ran.stdout);
+        assert_eq!(writable_by_others(&home), before, "{umask}");
+    }
+}
+
+#[test]
+fn trust_exits_with_3_as_long_as_an_approved_script_cannot_be_loaded() {
+    let path = ".tenterhook/hooks/guard.py";
+    let test = Test::new().file(path, "import no_such_module\n");
+    let mut ran = test.args(["trust", "--all"]).run();
+    for args in [
+        &["trust", "--all"][..],
+        &["trust", "--show"],
+        &["trust", "--show", "--json"],
+    ] {
+        ran = ran.again(args.iter().copied()).run();
+        assert_eq!(ran.status, 3, "{args:?}: {}", ran.stderr);
+        let expected = "1 approved source of this project cannot be loaded";
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    }
+    let ran = ran.again(["trust", "--all"]).file(path, MENDED).run();
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert_eq!(ran.again(["trust", "--show"]).run().status, 0);
 }
 
 #[test]

@@ -37,6 +37,9 @@ use tenterhook_channel::frame::QueuedHow;
 use tenterhook_channel::settings::BusyMode;
 use tenterhook_channel::store::{InboxId, InboxRecord, InboxState};
 
+/// What a chat reads after `/new` while the agent works.
+const NEW_LATER: &str = "A new conversation begins when the current answer has ended.";
+
 /// A request that does not wait behind messages.
 pub(super) enum Request {
     Cancel {
@@ -71,7 +74,7 @@ struct Stopping {
 pub(super) struct Actor {
     parts: Arc<ConversationParts>,
     slot: Arc<AgentSlot>,
-    mailbox: mpsc::Receiver<Letter>,
+    mailbox: mpsc::Receiver<Box<Letter>>,
     requests: mpsc::Receiver<Request>,
     places: Places,
     idle_since: Arc<Mutex<Option<Instant>>>,
@@ -95,7 +98,7 @@ impl Actor {
     pub(super) fn new(
         parts: Arc<ConversationParts>,
         key: SessionKey,
-        (mailbox, requests): (mpsc::Receiver<Letter>, mpsc::Receiver<Request>),
+        (mailbox, requests): (mpsc::Receiver<Box<Letter>>, mpsc::Receiver<Request>),
         (places, idle_since): (Places, Arc<Mutex<Option<Instant>>>),
     ) -> Self {
         Self {
@@ -149,7 +152,7 @@ impl Actor {
                     self.take_prompt(&host, turn).await;
                 }
                 Some(letter) = self.mailbox.recv(), if self.accepts_letters() => {
-                    self.letters.push_back(letter);
+                    self.letters.push_back(*letter);
                 }
                 () = sleep_until(wake) => self.cancel_if_drained(),
             }
@@ -266,12 +269,13 @@ impl Actor {
             // Only people use commands.
             return self.backlog.push(Work::Turn(message));
         }
-        match parse(&message.heard.text, message.record.role) {
+        let text = message.heard.command_text();
+        match parse(text, message.record.role) {
             Ok(None) => {}
             Ok(Some(command)) => return self.run_command(command, message).await,
             Err(problem) => return self.answer(message, Answer::Refuse("refused", problem)),
         }
-        let (text, role) = (&message.heard.text, message.record.role);
+        let (text, role) = (message.heard.command_text(), message.record.role);
         match of_extension(text, role, self.parts.profile.current().commands()) {
             Ok(None) => {}
             Ok(Some(command)) => {
@@ -348,6 +352,13 @@ impl Actor {
         let record = &message.record;
         let text = match command {
             ChatCommand::New => {
+                if self.is_busy() {
+                    let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
+                    self.parts.outlet.live(message.chat(), &queued);
+                    let delivery = delivery_of(&self.parts, &self.slot).await;
+                    let reply = Reply::new(&self.parts.outlet, &delivery, &message.record);
+                    reply.acknowledge(NEW_LATER).await;
+                }
                 self.backlog.push(Work::NewSession(message));
                 return;
             }
@@ -446,7 +457,7 @@ impl Actor {
         self.job = Some(Job {
             control: Some(control),
             records,
-            task: tokio::spawn(Box::pin(turn.run())),
+            task: tokio::spawn(turn.run()),
             is_reload: false,
         });
     }
@@ -538,7 +549,7 @@ impl Actor {
             control.cancel(cancellation.clone());
         }
         while let Ok(letter) = self.mailbox.try_recv() {
-            self.letters.push_back(letter);
+            self.letters.push_back(*letter);
         }
         let is_covered = |record: &InboxRecord| {
             let is_earlier = before.is_none_or(|before| record.id < before);

@@ -184,7 +184,9 @@ pub(super) async fn open(
 fn of_script(record: InboxRecord, place: Place) -> Pending {
     let texts = record.message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+        IncomingPart::Media(_) | IncomingPart::Reference(_) | IncomingPart::Unreadable { .. } => {
+            None
+        }
     });
     let text: String = texts.collect();
     Pending {
@@ -227,6 +229,7 @@ pub(super) async fn submit(
     let settled = Settled {
         ids: vec![message.record.id],
         state: InboxState::Running,
+        tail: None,
     };
     let outlet = &parts.outlet;
     let said = (!message.is_said).then(|| message.said());

@@ -354,3 +354,29 @@ async fn a_message_that_a_hook_holds_up_can_be_cancelled() {
     stage.ask("again").await;
     stage.until_idle().await;
 }
+
+#[tokio::test]
+async fn new_is_acknowledged_while_the_agent_works_and_done_after_the_answer() {
+    let stage = stage(SAY, BusyMode::FollowUp);
+    stage.say("one").await;
+    stage.until_called(1).await;
+    stage.say("/new").await;
+    let later = "message A new conversation begins when the current answer has ended.";
+    stage.log.until(later, 1).await;
+    let lines = stage.lines();
+    assert!(lines.contains(&"queued FollowUp".to_owned()), "{lines:#?}");
+    assert!(
+        !lines.iter().any(|line| line.starts_with("done")),
+        "{lines:#?}"
+    );
+    stage.answer_calls(1);
+    stage
+        .log
+        .until("message A new conversation begins.", 1)
+        .await;
+    stage.answer_calls(1);
+    stage.say("two").await;
+    stage.log.until("done", 2).await;
+    assert_eq!(stage.heard(1), ["two"]);
+    stage.until_settled().await;
+}

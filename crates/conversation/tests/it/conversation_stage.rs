@@ -238,9 +238,7 @@ impl Outlet for TestOutlet {
                 let cause = "no space left".to_owned();
                 return Err(PublishError { cause });
             }
-            let stored = self
-                .store
-                .append(chat, frames, (settled.ids, settled.state));
+            let stored = self.store.append(chat, frames, settled);
             let stored = stored.await.map_err(|error| PublishError {
                 cause: error.to_string(),
             })?;
@@ -363,6 +361,8 @@ pub(crate) struct Options {
     pub(crate) calls: usize,
     /// The commands that extensions add.
     pub(crate) commands: Vec<ForeignCommand>,
+    /// Whether the log has events. Whoever watches all events watches `save_point` too, which waits for the disk.
+    pub(crate) logs_events: bool,
 }
 
 impl Default for Options {
@@ -372,6 +372,7 @@ impl Default for Options {
             asks: false,
             calls: 1000,
             commands: Vec::new(),
+            logs_events: true,
         }
     }
 }
@@ -389,14 +390,16 @@ impl Stage {
         let log: Arc<Log> = Arc::default();
         let seen = Arc::clone(&log);
         // A subscription watches only, so it never withholds anything.
-        drop(engine.subscribe(move |event| {
-            let name = event.event().name();
-            if LOGGED.contains(&name) {
-                let kind = event.payload().unwrap().get("kind").cloned();
-                let kind = kind.and_then(|kind| kind.as_str().map(|kind| format!(" {kind}")));
-                seen.add(format!("event {name}{}", kind.unwrap_or_default()));
-            }
-        }));
+        if options.logs_events {
+            drop(engine.subscribe(move |event| {
+                let name = event.event().name();
+                if LOGGED.contains(&name) {
+                    let kind = event.payload().unwrap().get("kind").cloned();
+                    let kind = kind.and_then(|kind| kind.as_str().map(|kind| format!(" {kind}")));
+                    seen.add(format!("event {name}{}", kind.unwrap_or_default()));
+                }
+            }));
+        }
         let kept = dir.path().join("state");
         let store = Store::open(&kept).unwrap();
         let media = MediaFolder::open(&kept.join("media")).unwrap();

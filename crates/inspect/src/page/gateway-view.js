@@ -4,7 +4,7 @@ import { button, element, emptyState } from './element.js';
 import { ago, count, fullTime } from './format.js';
 
 const GOOD = new Set(['up']);
-const BAD = new Set(['failed', 'blocked']);
+const BAD = new Set(['backing_off', 'blocked']);
 
 /** Draws the state. `state` is `undefined` while it loads, and `null` if there is no gateway. */
 export function gatewayView(state, { ondecide, problem }) {
@@ -107,7 +107,7 @@ const cells = (...values) =>
     values.map((value) => element('td', {}, value ?? '–')),
   );
 
-function channelLine({ id, kind, state, since, last_message: lastMessage, inbox, outbox, error }) {
+function channelLine({ id, kind, state, since, last_message: lastMessage, inbox, outbox, error, next_attempt: next }) {
   const tone = GOOD.has(state) ? 'allow' : BAD.has(state) ? 'deny' : 'ask';
   return cells(
     id,
@@ -117,7 +117,7 @@ function channelLine({ id, kind, state, since, last_message: lastMessage, inbox,
     time(lastMessage),
     depth(inbox),
     depth(outbox),
-    error,
+    next == null ? error : [error, '; next attempt ', time(next)],
   );
 }
 

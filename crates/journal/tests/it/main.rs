@@ -69,3 +69,37 @@ async fn a_journal_that_cannot_be_written_is_told_to_the_user_and_tried_again() 
         "{notices:?}"
     );
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_journal_that_is_moved_away_begins_a_new_file_and_loses_no_record() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.jsonl");
+    let journal = Arc::new(FileJournal::open(&path).unwrap());
+    let engine = Engine::builder().journal(journal.clone()).build();
+    engine.on(|_: &TurnStart| ());
+    let hooks = engine.dispatcher(Origin::default());
+    let lines = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().count()
+    };
+    let mut moved = Vec::new();
+    for round in 0..5 {
+        for _ in 0..20 {
+            drop(hooks.dispatch(TurnStart::default()).await);
+        }
+        while lines(&path) == 0 {
+            tokio::task::yield_now().await;
+        }
+        moved.push(dir.path().join(format!("journal.jsonl.{round}")));
+        std::fs::rename(&path, &moved[round]).unwrap();
+    }
+    drop(hooks.dispatch(TurnStart::default()).await);
+    journal.close().unwrap();
+    let kept: usize = moved.iter().map(|path| lines(path)).sum();
+    assert_eq!(kept + lines(&path), 2 * 101);
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

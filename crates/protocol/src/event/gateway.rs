@@ -50,7 +50,7 @@ wire_enum! {
     pub enum ChannelDisconnectReason {
         /// The gateway stops.
         #[default] Shutdown = "shutdown",
-        /// The channel failed for good, for example because the service refused its token.
+        /// The channel was not connected: it had failed, and waited for its next attempt.
         Failed = "failed",
         /// The channel was removed from the settings, or switched off.
         Removed = "removed",
@@ -162,7 +162,7 @@ event! {
         /// The text of the message.
         #[serde(default)]
         text (with_text): String,
-        /// All parts of the message.
+        /// All parts of the message. `metadata.reference` marks a reply, a forward or an edit.
         #[serde(default)]
         parts (with_parts): Vec<MessagePart>,
         /// The id that the channel gave the message.

@@ -11,11 +11,14 @@ use tenterhook_engine::{EventKind, EventName};
 use tenterhook_process::{CancellationToken, Command, Companion};
 use tokio::time::{Instant, timeout};
 
+use super::calls::CallNotes;
 use super::connection::Connection;
 use super::error::WorkerError;
-use super::host::{Desk, NoHost};
+use super::host::NoHost;
 use super::protocol::{PROTOCOL_VERSION, hello};
+use super::requests::{Requests, Sender};
 use super::script::ScriptHook;
+use super::scripts::LateScripts;
 use super::wire::Wire;
 
 /// How long one step may take.
@@ -42,12 +45,9 @@ pub struct CheckStep {
 /// Panics outside a tokio runtime with I/O and time enabled.
 pub async fn check(command: &Command, script: &Path, api: &str) -> Vec<CheckStep> {
     let mut steps = Vec::new();
-    let connection = match Connection::start(
-        "worker",
-        command,
-        Wire::WORKER,
-        &Desk::new(Arc::new(NoHost)),
-    ) {
+    let sender = Sender::Scripts(Arc::new(LateScripts::none()));
+    let requests = Requests::new(Arc::new(NoHost), sender);
+    let connection = match Connection::start("worker", 1, command, Wire::WORKER, &requests) {
         Ok(connection) => connection,
         Err(problem) => {
             note(&mut steps, "it starts", Err(problem));
@@ -206,10 +206,9 @@ async fn ask(connection: &Connection, method: &str, params: &Value) -> Result<Va
     let never = CancellationToken::new();
     let params = params.to_string();
     let deadline = Instant::now() + STEP;
-    match connection
-        .call(method, &[params.as_bytes()], deadline, &never)
-        .await
-    {
+    let request: (&str, &[&[u8]]) = (method, &[params.as_bytes()]);
+    let answer = connection.call_once(request, CallNotes::default(), deadline, &never);
+    match answer.await {
         Ok(answer) => serde_json::from_slice(&answer).map_err(|error| error.to_string()),
         Err(WorkerError::TimedOut) => Err(format!("no answer within {} seconds", STEP.as_secs())),
         Err(error) => Err(error.to_string()),

@@ -1,30 +1,29 @@
-//! The connection to one running worker: its pipes, and the calls that wait for its answers.
+//! The connection to one running worker. One task reads what it writes and writes what it reads; the state of the
+//! conversation is in one struct.
 
 use std::collections::{HashMap, HashSet};
 use std::future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tenterhook_jsonrpc::{
-    FrameReader, NoAnswer, PeerMessage, PendingCalls, call_head, notification, wait_for_answer,
+    FrameReader, NoAnswer, PeerMessage, call_head, notification, wait_for_answer,
 };
 use tenterhook_process::{CancellationToken, Command, Companion, CompanionPipes, End};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::calls::{CallNotes, Calls, Question, UPDATES, no_tool_call};
 use super::error::WorkerError;
-use super::host::{self, Desk};
 use super::pipe::BufferedPipe;
-use super::progress::{CallNotes, ProgressListeners, UPDATES};
 use super::protocol::MAX_LINE;
-use super::questions::OpenQuestions;
 use super::refusal::Refusal;
+use super::requests::{self, Requests};
 use super::stderr::Stderr;
 use super::wire::Wire;
 
@@ -36,95 +35,100 @@ const LAST_MOMENT: Duration = Duration::from_millis(500);
 const SESSION_END: Duration = Duration::from_secs(5);
 /// How many lines of one process's stderr the host receives.
 const MAX_HEARD: u32 = 10_000;
-/// How many calls may be unanswered at once.
-const MAX_PENDING: usize = 1 << 16;
-
-type Reply = Result<Bytes, String>;
+/// How many unanswered calls in a row it takes until a silent worker is killed.
+const MAX_UNANSWERED: u32 = 2;
 
 /// A running worker. Dropping it kills its process group.
 #[derive(Debug)]
 pub(super) struct Connection {
     shared: Arc<Shared>,
-    stdin: Arc<BufferedPipe>,
     pid: u32,
     began: Instant,
-    /// The scripts that cannot be called, each with the reason.
-    refusals: Mutex<HashMap<usize, String>>,
-    /// The scripts that have a state for a session, by session.
-    begun: Mutex<HashMap<String, HashSet<usize>>>,
-    ended: CancellationToken,
+    /// Which process of its worker it is, counted from 1.
+    number: u64,
 }
 
 #[derive(Debug)]
 struct Shared {
     name: String,
     wire: Wire,
-    pending: PendingCalls<u64, Reply>,
-    progress: ProgressListeners,
-    /// The sessions of calls that are not over, by the ids of the calls.
-    sessions: Mutex<HashMap<u64, String>>,
-    separates_sessions: AtomicBool,
-    /// Calls that were given up and have not been answered yet.
-    given_up: Mutex<HashSet<u64>>,
-    questions: OpenQuestions,
-    /// Notified when a call ends whose script is asking the user something.
-    call_over: Notify,
-    desk: Desk,
-    next_id: AtomicU64,
-    /// The value of `next_id` when the last message arrived.
-    heard_at: AtomicU64,
-    death: Mutex<Option<String>>,
-    stderr: Stderr,
-    /// How many lines of stderr the host has received.
-    heard: AtomicU32,
+    requests: Requests,
+    stdin: BufferedPipe,
+    state: Mutex<State>,
+    /// Notified when a call or a question is over.
+    changed: Notify,
     ended: CancellationToken,
 }
 
+/// The state of the conversation.
+#[derive(Debug, Default)]
+struct State {
+    calls: Calls,
+    /// How many calls in a row were not answered in time.
+    unanswered: u32,
+    /// Whether the worker keeps a state for each session.
+    separates_sessions: bool,
+    /// The scripts that cannot be called, each with the reason.
+    refusals: HashMap<usize, String>,
+    /// The scripts that have a state for a session, by session.
+    begun: HashMap<String, HashSet<usize>>,
+    /// The last line that the worker printed on stderr.
+    last_line: Option<String>,
+    /// How many lines of stderr the host has received.
+    heard: u32,
+    /// Why the connection ended.
+    death: Option<String>,
+}
+
 impl Shared {
-    fn given_up(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.given_up.lock()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     /// Waits until a call is answered or given up.
     async fn call_is_over(&self, id: u64) {
         loop {
-            let mut over = std::pin::pin!(self.call_over.notified());
-            over.as_mut().enable();
-            if !self.pending.is_pending(&id) {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if !self.state().calls.is_pending(id) {
                 return;
             }
-            over.await;
+            changed.await;
         }
     }
 
-    /// Reports the end of a call to the questions that its script is asking.
-    fn end_questions_of(&self, id: u64) {
-        if self.questions.has_call(id) {
-            self.call_over.notify_waiters();
+    /// Waits for the deadline of a call. If its script is asking the user something at the deadline,
+    /// waits for the answer first. After the answer, the full time limit of the call starts again.
+    async fn wait_for_deadline(&self, id: u64, mut deadline: Instant) {
+        let within = deadline.saturating_duration_since(Instant::now());
+        loop {
+            sleep_until(deadline).await;
+            loop {
+                let mut changed = std::pin::pin!(self.changed.notified());
+                changed.as_mut().enable();
+                if !self.state().calls.is_asking(id) {
+                    break;
+                }
+                changed.await;
+                deadline = Instant::now() + within;
+            }
+            if deadline <= Instant::now() {
+                return;
+            }
         }
-    }
-
-    /// Returns the session of the call during which the process makes a request.
-    fn session_of(&self, parent: &Value) -> Option<String> {
-        self.sessions.lock().get(&parent.as_u64()?).cloned()
     }
 
     /// Gives up a call. Returns whether it was still unanswered.
     fn give_up(&self, id: u64) -> bool {
-        if self.wire.max_overrun.is_none() {
-            return self.pending.withdraw(&id);
+        let call = {
+            let mut state = self.state();
+            let awaits = self.wire.max_overrun.is_some();
+            state.calls.give_up(id, awaits)
+        };
+        if call.as_ref().is_some_and(|call| call.questions > 0) {
+            self.changed.notify_waiters();
         }
-        if !self.pending.is_pending(&id) {
-            return false;
-        }
-        // The id must be in the set before the call is withdrawn. Otherwise an answer that arrives
-        // between the two steps would be missed, and the worker would be killed.
-        self.given_up().insert(id);
-        let was_pending = self.pending.withdraw(&id);
-        if !was_pending {
-            self.given_up().remove(&id);
-        }
-        was_pending
+        call.is_some()
     }
 
     /// Returns why a request is refused: it names a session itself, or only running tools may make it.
@@ -137,16 +141,7 @@ impl Shared {
         if self.wire.of_tools != Some(method) {
             return None;
         }
-        let is_running = parent
-            .as_u64()
-            .is_some_and(|id| self.pending.is_pending(&id));
-        if !is_running {
-            return Some(Refusal::Invalid(format!(
-                "`parentId` is {parent}, expected the id of a tool call that is not answered yet"
-            )));
-        }
-        let is_tool = self.progress.is_of_tool(parent);
-        (!is_tool).then(|| Refusal::Unavailable(format!("only a tool can request `{method}`")))
+        self.state().calls.check_tool(method, parent)
     }
 
     /// Kills the worker if it keeps working on a call that was given up. Otherwise the work would
@@ -161,7 +156,7 @@ impl Shared {
         let shared = Arc::clone(self);
         runtime.spawn(async move {
             let answered = timeout_at(Instant::now() + max_overrun, shared.ended.cancelled());
-            if answered.await.is_err() && shared.given_up().remove(&id) {
+            if answered.await.is_err() && shared.state().calls.is_overdue(id) {
                 shared.die(&format!(
                     "it kept working on a call for {} seconds after the call was cancelled",
                     max_overrun.as_secs()
@@ -172,30 +167,36 @@ impl Shared {
 
     /// Ends the connection: records the reason, fails all pending calls, and has the child killed.
     fn die(&self, problem: &str) {
-        {
-            let mut death = self.death.lock();
-            if death.is_none() {
-                *death = Some(problem.to_owned());
-            }
-        }
+        let calls = {
+            let mut state = self.state();
+            state.death.get_or_insert_with(|| problem.to_owned());
+            state.calls.take_all()
+        };
         self.ended.cancel();
-        self.pending.close();
+        drop(calls);
     }
 
-    /// Passes what has arrived on stderr to the host. Returns whether more can arrive.
-    fn hear(&self) -> bool {
-        self.stderr.read_ready(|line| {
-            if self.heard.fetch_add(1, Ordering::Relaxed) < MAX_HEARD {
-                self.desk.host.on_output(&self.name, &line);
+    /// Passes what has arrived on stderr to the host.
+    fn hear(&self, stderr: &mut Stderr) {
+        stderr.read_ready(|line| {
+            let is_heard = {
+                let mut state = self.state();
+                state.last_line = Some(line.clone());
+                state.heard = state.heard.saturating_add(1);
+                state.heard <= MAX_HEARD
+            };
+            if is_heard {
+                self.requests.host.on_output(&self.name, &line);
             }
-        })
+        });
     }
+}
 
+impl State {
     /// Returns why the connection ended, with the last line that the worker printed on stderr.
     fn epitaph(&self) -> Option<String> {
-        let death = self.death.lock();
-        let problem = death.clone()?;
-        Some(match self.stderr.last() {
+        let problem = self.death.clone()?;
+        Some(match &self.last_line {
             Some(line) => format!("{problem}; its last output: {line}"),
             None => problem,
         })
@@ -205,13 +206,13 @@ impl Shared {
 impl Connection {
     pub(super) fn start(
         name: &str,
+        number: u64,
         command: &Command,
         wire: Wire,
-        desk: &Desk,
+        requests: &Requests,
     ) -> Result<Self, String> {
         let (child, pipes) =
             Companion::start(command).map_err(|error| tenterhook_engine::error_chain(&error))?;
-        let ended = CancellationToken::new();
         let CompanionPipes {
             stdin,
             stdout,
@@ -220,35 +221,24 @@ impl Connection {
         let shared = Arc::new(Shared {
             name: name.to_owned(),
             wire,
-            pending: PendingCalls::new(MAX_PENDING),
-            progress: ProgressListeners::default(),
-            sessions: Mutex::default(),
-            separates_sessions: AtomicBool::new(false),
-            given_up: Mutex::default(),
-            questions: OpenQuestions::default(),
-            call_over: Notify::new(),
-            desk: desk.clone(),
-            next_id: AtomicU64::new(1),
-            heard_at: AtomicU64::new(0),
-            death: Mutex::new(None),
-            stderr: Stderr::new(stderr),
-            heard: AtomicU32::new(0),
-            ended: ended.clone(),
+            requests: requests.clone(),
+            stdin: BufferedPipe::new(stdin),
+            state: Mutex::default(),
+            changed: Notify::new(),
+            ended: CancellationToken::new(),
         });
         let pid = child.pid();
-        let stdin = Arc::new(BufferedPipe::new(stdin));
-        let (draining, drained_until) = (Arc::clone(&stdin), ended.clone());
-        tokio::spawn(async move { draining.drain(&drained_until).await });
-        tokio::spawn(listen(Arc::clone(&shared)));
-        tokio::spawn(read(stdout, child, Arc::clone(&shared), Arc::clone(&stdin)));
+        tokio::spawn(serve(
+            stdout,
+            Stderr::new(stderr),
+            child,
+            Arc::clone(&shared),
+        ));
         Ok(Self {
             shared,
-            stdin,
             pid,
             began: Instant::now(),
-            refusals: Mutex::default(),
-            begun: Mutex::default(),
-            ended,
+            number,
         })
     }
 
@@ -260,98 +250,93 @@ impl Connection {
         self.began.elapsed()
     }
 
-    /// Returns why the connection ended, or `None` if the worker still runs.
-    pub(super) fn death(&self) -> Option<String> {
-        self.shared.epitaph()
+    /// Returns which process of its worker it is.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
-    fn refusals(&self) -> MutexGuard<'_, HashMap<usize, String>> {
-        self.refusals.lock()
+    /// Returns why the connection ended, or `None` if the worker still runs.
+    pub(super) fn death(&self) -> Option<String> {
+        self.shared.state().epitaph()
     }
 
     /// Records that a script cannot be called, and why.
     pub(super) fn refuse(&self, script: usize, problem: String) {
-        self.refusals().insert(script, problem);
+        self.shared.state().refusals.insert(script, problem);
     }
 
     /// Records that a script was loaded.
     pub(super) fn accept(&self, script: usize) {
-        self.refusals().remove(&script);
+        self.shared.state().refusals.remove(&script);
     }
 
     /// Returns why a script cannot be called, or `None` if it can.
     pub(super) fn refusal(&self, script: usize) -> Option<String> {
-        self.refusals().get(&script).cloned()
+        self.shared.state().refusals.get(&script).cloned()
     }
 
     pub(super) fn kill(&self, problem: &str) {
         self.shared.die(problem);
     }
 
-    /// Returns whether the worker has sent nothing since the last unanswered calls were made.
-    pub(super) fn is_silent_for_calls(&self) -> bool {
-        let made = self.shared.next_id.load(Ordering::Relaxed);
-        let heard = self.shared.heard_at.load(Ordering::Relaxed);
-        made.saturating_sub(heard) > 1
-    }
-
-    /// Returns whether late answers are expected: a worker that keeps working on a call that was given up is killed.
-    pub(super) fn awaits_late_answers(&self) -> bool {
-        self.shared.wire.max_overrun.is_some()
-    }
-
-    /// Returns whether the worker may still work on a call that was given up.
-    pub(super) fn has_overdue_calls(&self) -> bool {
-        let is_overdue = !self.awaits_late_answers() || !self.shared.given_up().is_empty();
-        is_overdue && !self.ended.is_cancelled()
-    }
-
-    /// Makes one call and waits for its answer. `params` are the parts of the parameters.
+    /// Makes one call and waits for its answer. `params` are the parts of the parameters. Kills the worker if it does
+    /// not answer several calls in a row, and sends nothing else.
     pub(super) async fn call(
         &self,
-        method: &str,
-        params: &[&[u8]],
+        request: (&str, &[&[u8]]),
+        notes: CallNotes,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        self.call_with((method, params), CallNotes::default(), deadline, cancel)
-            .await
+        let answered = self.call_once(request, notes, deadline, cancel).await;
+        let is_silent = {
+            let mut state = self.shared.state();
+            if answered == Err(WorkerError::TimedOut) {
+                state.unanswered += 1;
+            } else {
+                state.unanswered = 0;
+            }
+            state.unanswered >= MAX_UNANSWERED && state.calls.is_silent()
+        };
+        if is_silent {
+            self.kill("it stopped answering");
+        }
+        answered
     }
 
-    /// Makes a call that may report its progress and belong to a session.
-    pub(super) async fn call_with(
+    /// Makes one call whose failure does not count. The parts of the worker's own start are such calls.
+    pub(super) async fn call_once(
         &self,
         (method, params): (&str, &[&[u8]]),
         notes: CallNotes,
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
-        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        if let Some(updates) = notes.updates {
-            self.shared.progress.add(id, updates);
-        }
-        if let Some(session) = notes.session {
-            self.shared.sessions.lock().insert(id, session);
-        }
-        let begun = self.shared.pending.begin(id);
+        let begun = {
+            let mut state = self.shared.state();
+            match state.death {
+                None => Ok(state.calls.begin(notes)),
+                Some(_) => Err(notes),
+            }
+        };
+        let (id, receiver) = match begun {
+            Ok(begun) => begun.ok_or_else(|| WorkerError::Call {
+                message: "too many calls are waiting for an answer".to_owned(),
+            })?,
+            Err(_) => return Err(self.over_error()),
+        };
         let waiting = Waiting {
-            connection: self,
+            shared: &self.shared,
             id,
         };
-        if self.ended.is_cancelled() {
-            return Err(self.over_error());
-        }
-        let receiver = begun.map_err(|error| WorkerError::Call {
-            message: error.to_string(),
-        })?;
         let head = call_head(id, method);
         let framing = self.shared.wire.framing;
         let frame = framing.frame(&[&[head.as_bytes()], params, &[b"}"]]);
         let answer = async {
-            self.stdin.send(&frame).await;
+            self.shared.stdin.send(&frame).await;
             receiver.await
         };
-        let over = self.shared.questions.wait_for_deadline(id, deadline);
+        let over = self.shared.wait_for_deadline(id, deadline);
         let answer = match wait_for_answer(answer, over, cancel).await {
             Ok(reply) => reply.map_err(|message| WorkerError::Call { message }),
             Err(NoAnswer::Closed) => Err(self.over_error()),
@@ -364,40 +349,41 @@ impl Connection {
 
     /// Waits until the worker has ended.
     pub(super) async fn over(&self) {
-        self.ended.cancelled().await;
+        self.shared.ended.cancelled().await;
     }
 
     /// Notes that the worker keeps a state for each session.
     pub(super) fn separate_sessions(&self) {
-        let separates = &self.shared.separates_sessions;
-        separates.store(true, Ordering::Relaxed);
+        self.shared.state().separates_sessions = true;
     }
 
     /// Returns whether the worker keeps a state for each session.
     pub(super) fn separates_sessions(&self) -> bool {
-        self.shared.separates_sessions.load(Ordering::Relaxed)
+        self.shared.state().separates_sessions
     }
 
     /// Returns whether a script has a state for a session.
     pub(super) fn has_begun(&self, script: usize, session: &str) -> bool {
-        let begun = self.begun.lock();
-        begun.get(session).is_some_and(|it| it.contains(&script))
+        let state = self.shared.state();
+        let begun = state.begun.get(session);
+        begun.is_some_and(|it| it.contains(&script))
     }
 
     /// Records that a script has a state for a session.
     pub(super) fn note_begun(&self, script: usize, session: &str) {
-        let mut begun = self.begun.lock();
-        begun.entry(session.to_owned()).or_default().insert(script);
+        let mut state = self.shared.state();
+        let begun = state.begun.entry(session.to_owned());
+        begun.or_default().insert(script);
     }
 
     /// Sends the notification that a session is over. Kills the worker if it does not read for some time, because it
     /// would keep the state of the session.
     pub(super) async fn end_session(&self, session: &str) {
-        self.begun.lock().remove(session);
+        self.shared.state().begun.remove(session);
         let message = notification("$/session_end", &json!({ "session": session })).to_string();
         let frame = self.shared.wire.framing.frame(&[&[message.as_bytes()]]);
-        let sent = timeout_at(Instant::now() + SESSION_END, self.stdin.send(&frame));
-        if let Some(Err(_)) = self.ended.run_until_cancelled(sent).await {
+        let sent = timeout_at(Instant::now() + SESSION_END, self.shared.stdin.send(&frame));
+        if let Some(Err(_)) = self.shared.ended.run_until_cancelled(sent).await {
             self.kill(&format!(
                 "it did not read for {} seconds that a session is over",
                 SESSION_END.as_secs()
@@ -407,13 +393,7 @@ impl Connection {
 
     /// Sends the notification that a call was cancelled.
     pub(super) fn cancel(&self, id: u64) {
-        let Wire {
-            framing, cancel, ..
-        } = self.shared.wire;
-        let message = notification(cancel, &json!({ "id": id })).to_string();
-        let frame = framing.frame(&[&[message.as_bytes()]]);
-        // If there is no room, the worker does not read, so the notification would not reach it anyway.
-        let _told = self.stdin.send_now(&frame);
+        self.shared.cancel(id);
     }
 
     /// Asks the worker to end, if its protocol has a request for that, and waits for its answer.
@@ -423,7 +403,9 @@ impl Connection {
         };
         let never = CancellationToken::new();
         let deadline = Instant::now() + within;
-        let answer = self.call(method, &[b"{}"], deadline, &never).await;
+        let request: (&str, &[&[u8]]) = (method, &[b"{}"]);
+        let answer = self.call_once(request, CallNotes::default(), deadline, &never);
+        let answer = answer.await;
         answer.map(drop).map_err(|error| error.to_string())
     }
 
@@ -440,7 +422,7 @@ impl Connection {
         if self.shared.wire.end.is_some() {
             let _answered = self.ask_to_end(grace).await;
             // If it does not end in time, `die` kills it.
-            let _ended = timeout_at(deadline, self.ended.cancelled()).await;
+            let _ended = timeout_at(deadline, self.shared.ended.cancelled()).await;
         }
         self.shared.die("it was stopped");
     }
@@ -448,42 +430,47 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.ended.cancel();
+        self.shared.die("it was stopped");
+    }
+}
+
+impl Shared {
+    /// Sends the notification that a call was cancelled.
+    fn cancel(&self, id: u64) {
+        let Wire {
+            framing, cancel, ..
+        } = self.wire;
+        let message = notification(cancel, &json!({ "id": id })).to_string();
+        let frame = framing.frame(&[&[message.as_bytes()]]);
+        // If there is no room, the worker does not read, so the notification would not reach it anyway.
+        let _is_sent = self.stdin.send_now(&frame);
     }
 }
 
 /// A pending call. Dropping it gives the call up and sends the worker a cancellation.
 struct Waiting<'a> {
-    connection: &'a Connection,
+    shared: &'a Arc<Shared>,
     id: u64,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.connection.shared.progress.remove(self.id);
-        self.connection.shared.sessions.lock().remove(&self.id);
-        let was_waiting = self.connection.shared.give_up(self.id);
-        self.connection.shared.end_questions_of(self.id);
-        if was_waiting && !self.connection.ended.is_cancelled() {
-            self.connection.shared.expect_end_of(self.id);
-            self.connection.cancel(self.id);
+        if self.shared.give_up(self.id) && !self.shared.ended.is_cancelled() {
+            self.shared.expect_end_of(self.id);
+            self.shared.cancel(self.id);
         }
     }
 }
 
-/// Reads messages until the worker ends or sends a malformed message. Then the worker's process
+/// Serves the pipes of a worker until it ends or sends a malformed message. Then the worker's process
 /// group is killed.
-async fn read(pipe: Receiver, child: Companion, shared: Arc<Shared>, stdin: Arc<BufferedPipe>) {
+async fn serve(stdout: Receiver, stderr: Stderr, child: Companion, shared: Arc<Shared>) {
     let problem = tokio::select! {
         biased;
         // The worker is not needed any more. Dropping the child kills its group.
         () = shared.ended.cancelled() => return,
-        problem = read_messages(pipe, &shared, &stdin) => problem,
-    };
-    let problem = match problem {
-        Some(problem) => problem,
-        // It closed its output, so it is about to end.
-        None => ended(child.end(LAST_MOMENT).await),
+        () = shared.stdin.drain(&shared.ended) => return,
+        problem = converse(stdout, stderr, child, &shared) => problem,
     };
     shared.die(&problem);
 }
@@ -496,17 +483,47 @@ fn ended(end: End) -> String {
     }
 }
 
+/// Reads messages and stderr. Returns why the conversation is over.
+async fn converse(
+    mut stdout: Receiver,
+    mut stderr: Stderr,
+    child: Companion,
+    shared: &Arc<Shared>,
+) -> String {
+    if let Some(problem) = read_messages(&mut stdout, &mut stderr, shared).await {
+        return problem;
+    }
+    // It closed its output, so it is about to end.
+    let mut over = std::pin::pin!(child.end(LAST_MOMENT));
+    let end = loop {
+        tokio::select! {
+            biased;
+            end = &mut over => break end,
+            () = stderr.readable() => hear(&mut stderr, shared).await,
+        }
+    };
+    shared.hear(&mut stderr);
+    ended(end)
+}
+
+/// Passes what has arrived on stderr to the host.
+async fn hear(stderr: &mut Stderr, shared: &Shared) {
+    shared.hear(stderr);
+    // A worker that prints without end must not keep other tasks from running.
+    tokio::task::yield_now().await;
+}
+
 /// Reads messages. Returns what is wrong with one of them, or `None` at the end of the output.
 async fn read_messages(
-    mut pipe: Receiver,
+    stdout: &mut Receiver,
+    stderr: &mut Stderr,
     shared: &Arc<Shared>,
-    stdin: &Arc<BufferedPipe>,
 ) -> Option<String> {
     let mut messages = FrameReader::new(shared.wire.framing, CHUNK, MAX_LINE);
     loop {
         loop {
             let received = match messages.next_frame() {
-                Ok(Some(message)) => receive(&message, shared, stdin),
+                Ok(Some(message)) => receive(&message, shared),
                 Ok(None) => break,
                 Err(error) => Err(error.to_string()),
             };
@@ -514,35 +531,56 @@ async fn read_messages(
                 return Some(problem);
             }
         }
-        // Unlike `try_read_buf`, this recognises an emptied pipe by a short read. So it does not
-        // read once more before the waiting caller is woken.
-        match pipe.read_buf(messages.room(CHUNK)).await {
-            Ok(0) | Err(_) => return None,
-            // What a handler printed before its answer must also arrive before it, because a program
-            // that handles a single event ends with the answer.
-            Ok(_) => {
-                shared.hear();
-            }
+        tokio::select! {
+            biased;
+            // Unlike `try_read_buf`, this recognises an emptied pipe by a short read. So it does not
+            // read once more before the waiting caller is woken.
+            read = stdout.read_buf(messages.room(CHUNK)) => match read {
+                Ok(0) | Err(_) => return None,
+                // What a handler printed before its answer must also arrive before it, because a program
+                // that handles a single event ends with the answer.
+                Ok(_) => shared.hear(stderr),
+            },
+            () = stderr.readable() => hear(stderr, shared).await,
         }
     }
 }
 
+/// An open question. Until it is dropped, neither its call nor the calls that wait behind it time out.
+struct OpenQuestion<'a> {
+    shared: &'a Shared,
+    question: Question,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        self.shared.state().calls.close_question(&self.question);
+        self.shared.changed.notify_waiters();
+    }
+}
+
 /// Answers a request of the worker.
-async fn serve(
+async fn answer(
     (id, method, mut params): (u64, String, Value),
     parent: Value,
     shared: Arc<Shared>,
-    stdin: Arc<BufferedPipe>,
     place: OwnedSemaphorePermit,
 ) {
-    if let (Some(session), Some(params)) = (shared.session_of(&parent), params.as_object_mut()) {
+    let session = shared.state().calls.session_of(&parent);
+    if let (Some(session), Some(params)) = (session, params.as_object_mut()) {
         params.insert("session".to_owned(), session.into());
     }
     let is_question = shared.wire.questions.contains(&method.as_str());
-    let question = is_question.then(|| shared.questions.open(&method, &params, &parent));
-    let question = question.flatten();
+    let question = is_question.then(|| {
+        let mut state = shared.state();
+        state.calls.open_question(&method, &params, &parent)
+    });
+    let question = question.flatten().map(|question| OpenQuestion {
+        shared: &shared,
+        question,
+    });
     let given_up = async {
-        match &question {
+        match question.as_ref().map(|open| &open.question) {
             // When the call is over, its question does not need an answer any more.
             Some(question) if question.is_for_user => shared.call_is_over(question.call).await,
             Some(_) | None => future::pending().await,
@@ -551,34 +589,30 @@ async fn serve(
     let answer = tokio::select! {
         biased;
         () = shared.ended.cancelled() => return,
-        () = given_up => shared.desk.unanswered(id, &method, &params),
-        answer = shared.desk.answer(id, &method, &params) => answer,
+        () = given_up => shared.requests.unanswered(id, &method, &params),
+        answer = shared.requests.answer(id, &method, &params) => answer,
     };
     drop(question);
-    reply(answer, shared, stdin, place).await;
+    reply(answer, shared, place).await;
 }
 
 /// Sends the answer to a request, and frees the place of the request.
-async fn reply(
-    answer: Vec<u8>,
-    shared: Arc<Shared>,
-    stdin: Arc<BufferedPipe>,
-    place: OwnedSemaphorePermit,
-) {
+async fn reply(answer: Vec<u8>, shared: Arc<Shared>, place: OwnedSemaphorePermit) {
     drop(place);
     let message = shared.wire.framing.frame(&[&[&answer]]);
     tokio::select! {
         biased;
         () = shared.ended.cancelled() => {}
-        () = stdin.send(&message) => {}
+        () = shared.stdin.send(&message) => {}
     }
 }
 
 /// Handles one message.
-fn receive(frame: &Bytes, shared: &Arc<Shared>, stdin: &Arc<BufferedPipe>) -> Result<(), String> {
-    let made = shared.next_id.load(Ordering::Relaxed);
-    shared.heard_at.store(made, Ordering::Relaxed);
-    match PeerMessage::parse(frame)? {
+fn receive(frame: &Bytes, shared: &Arc<Shared>) -> Result<(), String> {
+    let message = PeerMessage::parse(frame);
+    let mut state = shared.state();
+    state.calls.note_message();
+    match message? {
         None => Ok(()),
         Some(PeerMessage::Request {
             id,
@@ -586,22 +620,27 @@ fn receive(frame: &Bytes, shared: &Arc<Shared>, stdin: &Arc<BufferedPipe>) -> Re
             params,
             parent,
         }) => {
-            receive_request((id, method, params), parent, shared, stdin);
+            drop(state);
+            receive_request((id, method, params), parent, shared);
             Ok(())
         }
         Some(PeerMessage::Notification { method, params }) => {
             // Unknown notifications are ignored.
-            if UPDATES.contains(&&*method) {
-                shared.progress.notify(params);
+            let call = params.get("call").filter(|_| UPDATES.contains(&&*method));
+            let updates = call.and_then(|call| state.calls.updates_of(call));
+            drop(state);
+            if let Some(updates) = updates {
+                // Invalid updates are ignored.
+                let _unread = updates(params);
             }
             Ok(())
         }
-        Some(PeerMessage::Answer { id, .. }) if id >= made || id == 0 => {
+        Some(PeerMessage::Answer { id, .. }) if !state.calls.was_made(id) => {
             Err(format!("it answered call {id}, which was never made"))
         }
         Some(PeerMessage::Answer { id, result }) => {
-            // Progress that is reported after the answer does not count.
-            shared.progress.remove(id);
+            let call = state.calls.answer(id);
+            drop(state);
             let result = match result {
                 Ok(Some(result)) => Ok(result),
                 // JavaScript leaves `undefined` out of its JSON.
@@ -609,9 +648,15 @@ fn receive(frame: &Bytes, shared: &Arc<Shared>, stdin: &Arc<BufferedPipe>) -> Re
                 Ok(None) => Err("it sent an answer with neither a result nor an error".to_owned()),
                 Err(message) => Err(message),
             };
-            // No caller waits for a late or second answer.
-            if !shared.pending.answer(&id, result) {
-                shared.given_up().remove(&id);
+            if let Some(call) = call {
+                let was_asking = call.questions > 0;
+                if let Some(caller) = call.finish() {
+                    // No one waits any more for the answer of a call that was given up at this moment.
+                    let _gone = caller.send(result);
+                }
+                if was_asking {
+                    shared.changed.notify_waiters();
+                }
             }
             Ok(())
         }
@@ -623,39 +668,27 @@ fn receive_request(
     (id, method, params): (u64, String, Value),
     parent: Value,
     shared: &Arc<Shared>,
-    stdin: &Arc<BufferedPipe>,
 ) {
-    let Some(place) = shared.desk.place() else {
-        let refusal = shared.wire.framing.frame(&[&[&Desk::refusal(id)]]);
+    let Some(place) = shared.requests.place() else {
+        let refusal = shared.wire.framing.frame(&[&[&Requests::too_many(id)]]);
         // If there is no room, the worker does not read, so it needs no refusal.
-        let _told = stdin.send_now(&refusal);
+        let _is_sent = shared.stdin.send_now(&refusal);
         return;
     };
-    let (shared, stdin) = (Arc::clone(shared), Arc::clone(stdin));
+    let shared = Arc::clone(shared);
     if shared.wire.update == Some(method.as_str()) {
         // Handled without a task, so that updates keep their order and none is delivered after the answer.
-        let updated = shared.progress.update(&parent, params);
-        let answer = host::message(id, updated.map(|()| json!({})));
-        tokio::spawn(reply(answer, shared, stdin, place));
+        let listener = shared.state().calls.updates_of(&parent);
+        let updated = match listener {
+            Some(updates) => updates(params).map_err(Refusal::Invalid),
+            None => Err(no_tool_call(&parent)),
+        };
+        let answer = requests::message(id, updated.map(|()| json!({})));
+        tokio::spawn(reply(answer, shared, place));
     } else if let Some(refusal) = shared.refusal_of(&method, &params, &parent) {
-        let answer = host::message(id, Err(refusal));
-        tokio::spawn(reply(answer, shared, stdin, place));
+        let answer = requests::message(id, Err(refusal));
+        tokio::spawn(reply(answer, shared, place));
     } else {
-        tokio::spawn(serve((id, method, params), parent, shared, stdin, place));
+        tokio::spawn(answer((id, method, params), parent, shared, place));
     }
-}
-
-/// Reads stderr: its last lines are kept, and the host receives them.
-async fn listen(shared: Arc<Shared>) {
-    let lines = async {
-        loop {
-            shared.stderr.readable().await;
-            if !shared.hear() {
-                return;
-            }
-            // A worker that prints without end must not keep other tasks from running.
-            tokio::task::yield_now().await;
-        }
-    };
-    shared.ended.run_until_cancelled(lines).await;
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -16,50 +15,18 @@ use tenterhook_process::{CancellationToken, Command};
 use tenterhook_protocol::{JsonObject, UniqueObject};
 use tokio::time::Instant;
 
+use super::calls::{CallNotes, Updates};
 use super::connection::Connection;
-use super::conversation_starts::CallRole;
 use super::error::WorkerError;
+use super::extension_protocol::ExtensionProtocol;
 use super::host::Host;
-use super::progress::{CallNotes, Updates};
-use super::refusal::Refusal;
-use super::starts::{Replay, SessionStarts, Use};
+use super::requests::{Requests, Sender};
+use super::script_session::CallRole;
+use super::script_sessions::{EndInProgress, Replay, ScriptSessions, Use};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
 use crate::private_dir;
-
-/// The parts of the extension protocol that depend on the hook system.
-#[derive(Debug, Clone)]
-pub struct ExtensionProtocol {
-    /// The name of the system.
-    pub system: &'static str,
-    /// The version of the protocol.
-    pub version: &'static str,
-    /// The version of the system itself, which is sent to extensions.
-    pub system_version: &'static str,
-    /// The environment variable that names the directory of the agent.
-    pub workspace_variable: &'static str,
-    /// The request by which a tool reports its output so far.
-    pub update_method: &'static str,
-    /// The request by which a tool copies the conversation up to its own call.
-    pub copy_method: &'static str,
-    /// The events that an extension may subscribe to.
-    pub events: Vec<&'static str>,
-    /// The requests that ask the user something.
-    pub questions: &'static [&'static str],
-    /// Describes what the user interface supports. The argument is whether there is a user.
-    pub capabilities: fn(bool) -> Value,
-    /// Translates a request to the method and the parameters of the host's request; `None` if the host has no such
-    /// request.
-    pub host_request: HostRequest,
-    /// Translates the host's answer to a request; `None` if there is no user.
-    pub answer: fn(&str, &Value, Option<&Value>) -> Value,
-    /// Answers a request for something that this program does not have; `None` if the method is unknown.
-    pub refuse: fn(&str) -> Option<Value>,
-}
-
-/// Translates a request, given by its method and parameters, to a request of the host.
-pub type HostRequest = fn(&str, &Value) -> Option<Result<(&'static str, Value), String>>;
 
 /// The longest time for one call, and the default for commands.
 pub const MAX_CALL: Duration = Duration::from_hours(1);
@@ -276,84 +243,12 @@ impl From<Answered> for CommandOutput {
     }
 }
 
-/// Passes the requests of extensions about the user interface on to the host, and refuses others.
-#[derive(Debug)]
-struct ExtensionHost {
-    inner: Arc<dyn Host>,
-    protocol: ExtensionProtocol,
-}
-
-impl ExtensionHost {
-    async fn serve(&self, method: &str, params: &Value) -> Result<Value, Refusal> {
-        let protocol = &self.protocol;
-        if method == protocol.copy_method {
-            return self.copy_session().await;
-        }
-        let Some(request) = (protocol.host_request)(method, params) else {
-            return (protocol.refuse)(method).ok_or(Refusal::NoMethod);
-        };
-        let (own_method, own_params) = request.map_err(Refusal::Invalid)?;
-        if !self.inner.has_ui() {
-            return Ok((protocol.answer)(method, params, None));
-        }
-        let mut own_params = own_params;
-        if let (Some(own), Some(session)) = (own_params.as_object_mut(), params.get("session")) {
-            own.insert("session".to_owned(), session.clone());
-        }
-        let answer = self.inner.answer(own_method, &own_params).await?;
-        Ok((protocol.answer)(method, params, Some(&answer)))
-    }
-}
-
-impl ExtensionHost {
-    /// Copies the conversation to a new session. Returns its id in the form that extensions expect.
-    async fn copy_session(&self) -> Result<Value, Refusal> {
-        let copied = self.inner.answer("session/copy", &json!({})).await;
-        if copied == Err(Refusal::NoMethod) {
-            let reason = "there is no session to copy".to_owned();
-            return Err(Refusal::Unavailable(reason));
-        }
-        let copied = copied?;
-        Ok(json!({ "conversationId": copied.get("session") }))
-    }
-}
-
-impl Host for ExtensionHost {
-    fn has_ui(&self) -> bool {
-        self.inner.has_ui()
-    }
-
-    fn is_strict(&self) -> bool {
-        self.inner.is_strict()
-    }
-
-    fn script_session(&self, session: &str) -> Option<String> {
-        self.inner.script_session(session)
-    }
-
-    fn main_session(&self, session: &str) -> Option<String> {
-        self.inner.main_session(session)
-    }
-
-    fn unanswered(&self, method: &str, params: &Value) -> Value {
-        (self.protocol.answer)(method, params, Some(&json!({})))
-    }
-
-    fn answer<'a>(
-        &'a self,
-        method: &'a str,
-        params: &'a Value,
-    ) -> BoxFuture<'a, Result<Value, Refusal>> {
-        Box::pin(self.serve(method, params))
-    }
-}
-
 /// An extension, which is started when it is first needed. Clones share one process. It ends when
 /// the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Extension {
     inner: Arc<Supervisor<Registering>>,
-    starts: Arc<SessionStarts>,
+    sessions: Arc<ScriptSessions>,
 }
 
 /// What an extension receives when it starts, and what it registered the first time.
@@ -394,14 +289,11 @@ impl Extension {
             known: None,
             version: None,
         };
-        let starts = SessionStarts::new(id.clone(), Arc::clone(&host));
-        let host = ExtensionHost {
-            inner: host,
-            protocol,
-        };
+        let sessions = ScriptSessions::new(id.clone(), Arc::clone(&host));
+        let requests = Requests::new(host, Sender::Extension(Arc::new(protocol)));
         Self {
-            inner: Arc::new(Supervisor::new(id, command, registering, Arc::new(host))),
-            starts: Arc::new(starts),
+            inner: Arc::new(Supervisor::new(id, command, registering, requests)),
+            sessions: Arc::new(sessions),
         }
     }
 
@@ -450,23 +342,24 @@ impl Extension {
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
         let connection = self.reach(deadline, cancel).await?;
-        let request = (None, params);
+        let request = (None, params, None);
         self.handle_on(&connection, request, deadline, cancel).await
     }
 
-    /// Does the same for an event of a session, on a connection.
+    /// Does the same for an event of a session, on a connection. The event may report the end of the session.
     pub(super) async fn handle_on(
         &self,
         connection: &Connection,
-        (session, params): (Option<&str>, &[u8]),
+        (session, params, session_end): (Option<&str>, &[u8], Option<EndInProgress>),
         deadline: Instant,
         cancel: &CancellationToken,
     ) -> Result<Bytes, WorkerError> {
         let request: (&str, &[&[u8]]) = ("extension.event.handle", &[params]);
-        let notes = self.notes(session);
-        self.inner
-            .call_with(connection, request, notes, deadline, cancel)
-            .await
+        let notes = CallNotes {
+            session_end,
+            ..self.notes(session)
+        };
+        connection.call(request, notes, deadline, cancel).await
     }
 
     /// Returns the connection.
@@ -478,9 +371,9 @@ impl Extension {
         self.inner.connected(deadline, cancel).await
     }
 
-    /// Returns the starts of sessions that the extension has heard.
-    pub(super) fn starts(&self) -> &SessionStarts {
-        &self.starts
+    /// Returns the sessions that the extension has started.
+    pub(super) fn sessions(&self) -> &Arc<ScriptSessions> {
+        &self.sessions
     }
 
     /// Lets the extension hear the starts of a session again that the process behind a connection has not heard. Returns
@@ -496,32 +389,34 @@ impl Extension {
                 let (extension, connection) = (extension.clone(), Arc::clone(&connection));
                 Box::pin(async move {
                     let deadline = Instant::now() + start.within;
-                    let request = (Some(start.session.as_str()), &*start.event);
+                    let request = (Some(start.session.as_str()), &*start.event, None);
                     let never = CancellationToken::new();
                     let handled = extension.handle_on(&connection, request, deadline, &never);
                     handled.await.map(drop)
                 })
             })
         };
-        self.starts.restore(used, connection, replay).await
+        self.sessions
+            .restore(used, connection.number(), replay)
+            .await
     }
 
     /// Records that the host reports a session as over. If it continues nevertheless, it still has its start.
     pub fn end_session(&self, session: &str) {
-        self.starts.mark_over(session);
+        self.sessions.mark_over(session);
     }
 
     /// Forgets a session that cannot continue: its id, or the name of the state that scripts have for it.
     pub fn forget_session(&self, session: &str) {
-        self.starts.forget(session);
+        self.sessions.forget(session);
     }
 
     /// Returns the notes of a call that belongs to a session.
     fn notes(&self, session: Option<&str>) -> CallNotes {
         let host = self.inner.host();
         CallNotes {
-            updates: None,
             session: session.and_then(|session| host.script_session(session)),
+            ..CallNotes::default()
         }
     }
 
@@ -599,9 +494,7 @@ impl Extension {
             self.restore(used, &connection).await?;
         }
         let request: (&str, &[&[u8]]) = (method, &[params]);
-        self.inner
-            .call_with(&connection, request, notes, deadline, cancel)
-            .await
+        connection.call(request, notes, deadline, cancel).await
     }
 
     /// Ends the extension.

@@ -11,11 +11,11 @@ use tenterhook_process::CancellationToken;
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::conversation_starts::CallRole;
 use super::error::WorkerError;
 use super::extension::Extension;
+use super::script_session::CallRole;
+use super::script_sessions::{EndInProgress, ScriptSessions, Use};
 use super::scripts::{HookCall, Lease, Worker};
-use super::starts::{SessionStarts, Use};
 use crate::exchange;
 
 /// Runs a hook in the process that serves it. A dialect writes the event and reads the answer.
@@ -80,11 +80,11 @@ impl WorkerHandler {
         }
     }
 
-    /// Returns the starts of sessions that the script or the extension has heard.
-    fn starts(&self) -> Option<&SessionStarts> {
+    /// Returns the sessions that the script or the extension has started.
+    fn sessions(&self) -> Option<&Arc<ScriptSessions>> {
         match &self.server {
-            Server::Script(..) => self.lease.as_ref().map(Lease::starts),
-            Server::Extension(extension) => Some(extension.starts()),
+            Server::Script(..) => self.lease.as_ref().map(Lease::sessions),
+            Server::Extension(extension) => Some(extension.sessions()),
         }
     }
 
@@ -116,14 +116,14 @@ impl WorkerHandler {
         &self,
         connection: &Result<Arc<Connection>, WorkerError>,
         (call, event): (&Call, &[u8]),
-        role: CallRole,
+        (role, session_end): (CallRole, Option<EndInProgress>),
         deadline: Instant,
     ) -> Result<Bytes, WorkerError> {
         let session = call.event.envelope().origin.session_id.as_str();
-        let starts = self.starts();
+        let sessions = self.sessions();
         let connection = connection.as_ref().map_err(|error| {
-            let starts = starts.filter(|_| role != CallRole::Start);
-            let lost = starts.and_then(|starts| starts.out_of_reach(session, error));
+            let sessions = sessions.filter(|_| role != CallRole::Start);
+            let lost = sessions.and_then(|sessions| sessions.out_of_reach(session, error));
             lost.unwrap_or_else(|| error.clone())
         })?;
         let used = Use {
@@ -132,8 +132,8 @@ impl WorkerHandler {
             deadline,
             cancel: &call.cancel,
         };
-        let watch = starts
-            .map(|starts| starts.watch_end(call))
+        let watch = sessions
+            .map(|sessions| sessions.watch_end(call))
             .transpose()?
             .flatten();
         if self.restore(used, connection).await? {
@@ -141,29 +141,29 @@ impl WorkerHandler {
                 "it handled `session_start` again first, because its worker or session had ended";
             call.notes.add_problem(|| note.to_owned());
         }
-        if let Some(message) = starts.and_then(|starts| starts.refusal(call)) {
+        if let Some(message) = sessions.and_then(|sessions| sessions.refusal(call)) {
             return Err(WorkerError::Call { message });
         }
         let answer = match &self.server {
-            Server::Script(worker, place) => {
-                let session = starts.and_then(|starts| starts.state_of(session));
+            Server::Script(_, place) => {
+                let session = sessions.and_then(|sessions| sessions.state_of(session));
                 let request = HookCall {
                     place: *place,
                     session: session.as_deref(),
                     is_replay: false,
                     event,
+                    session_end,
                 };
-                let answer = worker.handle_on(connection, request, deadline, &call.cancel);
-                answer.await
+                Worker::handle_on(connection, request, deadline, &call.cancel).await
             }
             Server::Extension(extension) => {
-                let request = (Some(session), event);
+                let request = (Some(session), event, session_end);
                 let answer = extension.handle_on(connection, request, deadline, &call.cancel);
                 answer.await
             }
         }?;
-        if let (Some(starts), Some(watch)) = (starts, &watch) {
-            starts.check_end(watch)?;
+        if let (Some(sessions), Some(watch)) = (sessions, &watch) {
+            sessions.check_end(watch)?;
         }
         Ok(answer)
     }
@@ -175,9 +175,9 @@ impl WorkerHandler {
             Server::Script(_, (_, hook)) => *hook,
             Server::Extension(_) => 0,
         };
-        let starts = self.starts();
-        let start = starts.and_then(|starts| starts.begin(call, hook, event));
-        let mut session_end = starts.and_then(|starts| starts.begin_end(call));
+        let sessions = self.sessions();
+        let start = sessions.and_then(|sessions| sessions.begin(call, hook, event));
+        let session_end = sessions.and_then(|sessions| sessions.begin_end(call));
         let role = match (&start, &session_end) {
             (Some(_), _) => CallRole::Start,
             (None, Some(_)) => CallRole::End,
@@ -185,18 +185,12 @@ impl WorkerHandler {
             (None, None) => CallRole::Other,
         };
         let connection = self.reach(deadline, &call.cancel).await;
-        if let (Some(session_end), Ok(connection)) = (&mut session_end, &connection) {
-            session_end.set_process(connection);
-        }
-        let answer = self.call_on(&connection, (call, event), role, deadline);
+        let answer = self.call_on(&connection, (call, event), (role, session_end), deadline);
         let answer = answer.await;
-        if let Some(session_end) = session_end {
-            session_end.finish(answer.as_ref());
-        }
-        if let (Some(starts), Some(start)) = (starts, start) {
+        if let (Some(sessions), Some(start)) = (sessions, start) {
             let end = answer.as_ref().map(drop).map_err(Clone::clone);
-            let connection = connection.as_ref().ok();
-            starts.end(start, &self.text, connection, end).await;
+            let process = connection.as_ref().ok().map(|it| it.number());
+            sessions.end(start, &self.text, process, end).await;
         }
         answer
     }
@@ -269,7 +263,7 @@ impl AsyncHandler for WorkerHandler {
     }
 
     fn problem(&self) -> Option<String> {
-        self.starts()?.problem()
+        self.sessions()?.problem()
     }
 
     fn enforces_deadline(&self) -> bool {

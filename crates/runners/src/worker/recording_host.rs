@@ -12,15 +12,13 @@ use tenterhook_engine::{JournalSink, JsonObject};
 use tenterhook_protocol::Usage;
 use tokio::time::Instant;
 
+use super::calls::MODEL_CALL;
 use super::host::Host;
 use super::refusal::Refusal;
 use super::script_server::{ScriptAddition, ScriptServer};
 
 /// How many lines are kept until the journal is open. Scripts print while they are loaded, which happens before.
 const MAX_EARLY_LINES: usize = 256;
-
-/// The request of a script that calls a model.
-const MODEL_CALL: &str = "model/call";
 
 /// A host that records what scripts print, and passes everything on to another host.
 #[derive(Debug)]
@@ -112,10 +110,6 @@ impl Host for RecordingHost {
 
     fn main_session(&self, session: &str) -> Option<String> {
         self.inner.main_session(session)
-    }
-
-    fn unanswered(&self, method: &str, params: &Value) -> Value {
-        self.inner.unanswered(method, params)
     }
 
     fn flags(&self) -> JsonObject {

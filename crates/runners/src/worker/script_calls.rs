@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tenterhook_process::CancellationToken;
 use tokio::time::Instant;
 
+use super::calls::{CallNotes, Updates};
 use super::connection::Connection;
 use super::error::WorkerError;
-use super::progress::{CallNotes, Updates};
 use super::script::{ScriptCredentials, ScriptModelEnd, ScriptModelPart, ToolAnswer};
 use super::script_server::{ScriptToolCall, ToolUpdates};
 use super::scripts::Worker;
@@ -22,7 +22,6 @@ impl Worker {
     /// Runs a tool of a script. The tool is given by the number of its script and its name. `updates` receives the
     /// tool's output so far, in order and before the answer. It must not block.
     pub(super) async fn run_tool(
-        &self,
         connection: &Connection,
         (script, tool): (usize, &str),
         call: ScriptToolCall<'_>,
@@ -44,16 +43,12 @@ impl Worker {
                 partial.map(&*updates).map_err(|error| error.to_string())
             })
         });
-        let answer = self
-            .inner
-            .call_with(
-                connection,
-                ("tool/run", &[params.as_bytes()]),
-                CallNotes::listening(updates),
-                deadline,
-                cancel,
-            )
-            .await?;
+        let request: (&str, &[&[u8]]) = ("tool/run", &[params.as_bytes()]);
+        let notes = CallNotes {
+            updates,
+            ..CallNotes::default()
+        };
+        let answer = connection.call(request, notes, deadline, cancel).await?;
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
             message: format!("invalid answer of tool `{tool}`: {error}"),
         })
@@ -100,16 +95,11 @@ impl Worker {
             part.map(&*updates).map_err(|error| error.to_string())
         });
         let request: (&str, &[&[u8]]) = ("provider/stream", &[params.as_bytes()]);
-        let answer = self
-            .inner
-            .call_with(
-                &connection,
-                request,
-                CallNotes::listening(Some(updates)),
-                deadline,
-                cancel,
-            )
-            .await?;
+        let notes = CallNotes {
+            updates: Some(updates),
+            ..CallNotes::default()
+        };
+        let answer = connection.call(request, notes, deadline, cancel).await?;
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Call {
             message: format!("invalid answer of a model: {error}"),
         })
@@ -118,7 +108,6 @@ impl Worker {
     /// Runs a command of a script, with the state that the script has for a session, if it has one for each. The command
     /// is given by the number of its script, its name and the text after the name.
     pub(super) async fn run_command(
-        &self,
         connection: &Connection,
         (script, command, args): (usize, &str, &str),
         session: Option<&str>,
@@ -129,7 +118,7 @@ impl Worker {
         add_session(&mut params, session, connection);
         let params = params.to_string();
         let request: (&str, &[&[u8]]) = ("command/run", &[params.as_bytes()]);
-        let ran = self.inner.call(connection, request, deadline, cancel);
+        let ran = connection.call(request, CallNotes::default(), deadline, cancel);
         ran.await.map(drop)
     }
 }

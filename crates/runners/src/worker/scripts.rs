@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::future::ready;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,20 +11,21 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_process::{CancellationToken, Command};
-use tenterhook_protocol::JsonObject;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::calls::CallNotes;
 use super::connection::Connection;
-use super::conversation_starts::CallRole;
 use super::error::WorkerError;
 use super::host::{Host, NoHost};
 use super::load_request::request_load;
 use super::protocol::{PROTOCOL_VERSION, hello};
 use super::refusal::Refusal;
+use super::requests::{LateRegistration, Requests, Sender};
 use super::script::{Registered, Script, ScriptHook, ScriptTool, ToolAnswer, result_for_script};
 use super::script_server::{Rendered, ScriptAddition, ScriptServer, ScriptToolCall, ToolUpdates};
-use super::starts::{Replay, SessionStarts, Use};
+use super::script_session::CallRole;
+use super::script_sessions::{EndInProgress, Replay, ScriptSessions, Use};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
@@ -38,7 +38,7 @@ pub struct Worker {
 }
 
 /// A call of a hook.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct HookCall<'a> {
     /// The number of the script and the index of the hook.
     pub(super) place: (usize, usize),
@@ -48,6 +48,8 @@ pub(super) struct HookCall<'a> {
     pub(super) is_replay: bool,
     /// The event as JSON.
     pub(super) event: &'a [u8],
+    /// The end of a session that the event reports.
+    pub(super) session_end: Option<EndInProgress>,
 }
 
 /// The scripts that a worker serves, by number.
@@ -56,14 +58,13 @@ pub(super) struct Scripts {
     /// A script that was unloaded leaves `None` behind, because a number is never given to another script.
     served: Vec<Option<Served>>,
     pub(super) host: Arc<dyn Host>,
-    desk: Arc<ScriptDesk>,
+    late: Arc<LateScripts>,
 }
 
-/// The host of one worker. It knows which script makes a request, and passes all other requests on.
+/// The scripts that may register something after they were loaded.
 #[derive(Debug)]
-struct ScriptDesk {
-    host: Arc<dyn Host>,
-    worker: OnceLock<Weak<Supervisor<Scripts>>>,
+pub(super) struct LateScripts {
+    worker: Weak<Supervisor<Scripts>>,
     /// The leases of the scripts, by number.
     leases: Mutex<BTreeMap<usize, Weak<Leased>>>,
 }
@@ -76,11 +77,11 @@ struct RegisterParams {
     session: Option<String>,
 }
 
-impl ScriptDesk {
-    fn new(host: Arc<dyn Host>) -> Self {
+impl LateScripts {
+    /// Makes the table of a program that serves no scripts.
+    pub(super) fn none() -> Self {
         Self {
-            host,
-            worker: OnceLock::new(),
+            worker: Weak::new(),
             leases: Mutex::default(),
         }
     }
@@ -91,9 +92,10 @@ impl ScriptDesk {
         known.retain(|_, lease| lease.strong_count() > 0);
         known.insert(number, Arc::downgrade(lease));
     }
+}
 
-    /// Adds what a script registers after it was loaded. This must not wait, because the script waits for it.
-    fn register(&self, params: &Value) -> Result<Value, Refusal> {
+impl LateRegistration for LateScripts {
+    fn register(&self, host: &dyn Host, params: &Value) -> Result<Value, Refusal> {
         let RegisterParams {
             script,
             tool,
@@ -101,7 +103,7 @@ impl ScriptDesk {
         } = Deserialize::deserialize(params)
             .map_err(|error| Refusal::Invalid(format!("{error}")))?;
         let lease = self.leases.lock().get(&script).and_then(Weak::upgrade);
-        let worker = self.worker.get().and_then(Weak::upgrade);
+        let worker = self.worker.upgrade();
         let (Some(lease), Some(inner)) = (lease, worker) else {
             return Err(Refusal::Failed(
                 "the script is not part of a session".to_owned(),
@@ -112,55 +114,8 @@ impl ScriptDesk {
             lease: Lease(lease),
         };
         let addition = tool.map_or(ScriptAddition::Footer, ScriptAddition::Tool);
-        self.host
-            .add(Arc::new(server), addition, session.as_deref())?;
+        host.add(Arc::new(server), addition, session.as_deref())?;
         Ok(json!({}))
-    }
-}
-
-impl Host for ScriptDesk {
-    fn has_ui(&self) -> bool {
-        self.host.has_ui()
-    }
-
-    fn is_strict(&self) -> bool {
-        self.host.is_strict()
-    }
-
-    fn flags(&self) -> JsonObject {
-        self.host.flags()
-    }
-
-    fn on_output(&self, worker: &str, line: &str) {
-        self.host.on_output(worker, line);
-    }
-
-    fn script_session(&self, session: &str) -> Option<String> {
-        self.host.script_session(session)
-    }
-
-    fn main_session(&self, session: &str) -> Option<String> {
-        self.host.main_session(session)
-    }
-
-    fn add(
-        &self,
-        script: Arc<dyn ScriptServer>,
-        addition: ScriptAddition,
-        session: Option<&str>,
-    ) -> Result<(), Refusal> {
-        self.host.add(script, addition, session)
-    }
-
-    fn answer<'a>(
-        &'a self,
-        method: &'a str,
-        params: &'a Value,
-    ) -> BoxFuture<'a, Result<Value, Refusal>> {
-        if method == "script/register" {
-            return Box::pin(ready(self.register(params)));
-        }
-        self.host.answer(method, params)
     }
 }
 
@@ -218,9 +173,7 @@ impl ScriptServer for LeasedScript {
             let connection = self.reach_for(call.session, deadline, cancel).await?;
             let session = state.as_deref();
             let call = ScriptToolCall { session, ..call };
-            let worker = &self.worker;
-            let ran = worker.run_tool(&connection, tool, call, updates, (deadline, cancel));
-            ran.await
+            Worker::run_tool(&connection, tool, call, updates, (deadline, cancel)).await
         })
     }
 
@@ -236,9 +189,7 @@ impl ScriptServer for LeasedScript {
         let deadline = Instant::now() + within;
         Box::pin(async move {
             let connection = self.reach_for(Some(session), deadline, cancel).await?;
-            let (worker, state) = (&self.worker, state.as_deref());
-            let ran = worker.run_command(&connection, command, state, deadline, cancel);
-            ran.await
+            Worker::run_command(&connection, command, state.as_deref(), deadline, cancel).await
         })
     }
 
@@ -290,7 +241,7 @@ pub struct Lease(Arc<Leased>);
 struct Leased {
     worker: Weak<Supervisor<Scripts>>,
     number: usize,
-    starts: Arc<SessionStarts>,
+    sessions: Arc<ScriptSessions>,
 }
 
 impl Lease {
@@ -301,12 +252,12 @@ impl Lease {
 
     /// Returns the session whose state of the script is used for a call of `session`. `None` if there is only one state.
     pub(super) fn session(&self, session: &str) -> Option<String> {
-        self.starts().state_of(session)
+        self.sessions().state_of(session)
     }
 
-    /// Returns the starts of sessions that the script has heard.
-    pub(super) fn starts(&self) -> &SessionStarts {
-        &self.0.starts
+    /// Returns the sessions that the script has started.
+    pub(super) fn sessions(&self) -> &Arc<ScriptSessions> {
+        &self.0.sessions
     }
 
     /// Lets the script make its state for a session, if it has a state for each. Without it, its gates do not work.
@@ -318,21 +269,22 @@ impl Lease {
             return Ok(());
         };
         let params = json!({ "script": number, "session": state }).to_string();
-        let params = [params.as_bytes()];
-        let begun = connection.call("script/begin", &params, used.deadline, used.cancel);
+        let request: (&str, &[&[u8]]) = ("script/begin", &[params.as_bytes()]);
+        let notes = CallNotes::default();
+        let begun = connection.call_once(request, notes, used.deadline, used.cancel);
         match begun.await {
             Ok(_) => {
                 connection.note_begun(number, &state);
                 Ok(())
             }
             Err(WorkerError::Cancelled) => Err(WorkerError::Cancelled),
-            Err(error) => Err(self.starts().not_begun(&error)),
+            Err(error) => Err(self.sessions().not_begun(&error)),
         }
     }
 
     /// Records that the host reports a session as over. If it continues nevertheless, it still has its start.
     pub fn end_session(&self, session: &str) {
-        self.starts().mark_over(session);
+        self.sessions().mark_over(session);
     }
 
     /// Lets the script hear the starts of a session again that the process behind a connection has not heard. Returns
@@ -348,24 +300,24 @@ impl Lease {
             Box::new(move |start| {
                 let (leased, connection) = (Arc::clone(&leased), Arc::clone(&connection));
                 Box::pin(async move {
-                    let inner = leased.worker.upgrade().ok_or(WorkerError::Cancelled)?;
-                    let session = leased.starts.state_of(&start.session);
+                    let session = leased.sessions.state_of(&start.session);
                     let call = HookCall {
                         place: (leased.number, start.hook),
                         session: session.as_deref(),
                         is_replay: true,
                         event: &start.event,
+                        session_end: None,
                     };
                     let deadline = Instant::now() + start.within;
                     let never = CancellationToken::new();
-                    let handled = Worker { inner }
-                        .handle_on(&connection, call, deadline, &never)
-                        .await;
-                    handled.map(drop)
+                    let handled = Worker::handle_on(&connection, call, deadline, &never);
+                    handled.await.map(drop)
                 })
             })
         };
-        self.0.starts.restore(used, connection, replay).await
+        self.sessions()
+            .restore(used, connection.number(), replay)
+            .await
     }
 }
 
@@ -399,15 +351,20 @@ impl Worker {
     }
 
     fn make(name: String, command: Command, host: Arc<dyn Host>) -> Self {
-        let desk = Arc::new(ScriptDesk::new(Arc::clone(&host)));
-        let scripts = Scripts {
-            served: Vec::new(),
-            host,
-            desk: Arc::clone(&desk),
-        };
-        let host = Arc::clone(&desk) as Arc<dyn Host>;
-        let inner = Arc::new(Supervisor::new(name, command, scripts, host));
-        desk.worker.get_or_init(|| Arc::downgrade(&inner));
+        let inner = Arc::new_cyclic(|worker| {
+            let late = Arc::new(LateScripts {
+                worker: Weak::clone(worker),
+                leases: Mutex::default(),
+            });
+            let requests =
+                Requests::new(Arc::clone(&host), Sender::Scripts(Arc::clone(&late) as _));
+            let scripts = Scripts {
+                served: Vec::new(),
+                host,
+                late,
+            };
+            Supervisor::new(name, command, scripts, requests)
+        });
         Self { inner }
     }
 
@@ -524,13 +481,13 @@ impl Worker {
             session: None,
             is_replay: false,
             event,
+            session_end: None,
         };
-        self.handle_on(&connection, call, deadline, cancel).await
+        Self::handle_on(&connection, call, deadline, cancel).await
     }
 
     /// Does the same on a connection.
     pub(super) async fn handle_on(
-        &self,
         connection: &Connection,
         call: HookCall<'_>,
         deadline: Instant,
@@ -547,8 +504,12 @@ impl Worker {
         };
         let head = format!("{{\"script\":{script},\"hook\":{hook},{session}{replay}\"event\":");
         let params = [head.as_bytes(), call.event, b"}"];
+        let notes = CallNotes {
+            session_end: call.session_end,
+            ..CallNotes::default()
+        };
         let request: (&str, &[&[u8]]) = ("event/handle", &params);
-        self.inner.call(connection, request, deadline, cancel).await
+        connection.call(request, notes, deadline, cancel).await
     }
 
     /// Lets the scripts forget the state that they have for a session. Does nothing if the worker does not run.
@@ -556,7 +517,7 @@ impl Worker {
         let state = self.inner.state().await;
         let served = state.peer.served.iter().flatten();
         for lease in served.filter_map(|served| served.lease.upgrade()) {
-            lease.starts.forget(session);
+            lease.sessions.forget(session);
         }
         let running = state.running();
         drop(state);
@@ -575,8 +536,9 @@ impl Worker {
     ) -> Result<Bytes, WorkerError> {
         let deadline = Instant::now() + within;
         let connection = self.reach(script, deadline, cancel).await?;
-        self.inner
-            .call(&connection, (method, params), deadline, cancel)
+        let notes = CallNotes::default();
+        connection
+            .call((method, params), notes, deadline, cancel)
             .await
     }
 
@@ -686,16 +648,16 @@ impl Scripts {
         let known = served.as_ref().and_then(|served| served.lease.upgrade());
         let name = served.as_ref().map(|served| served.script.file_name());
         let leased = known.unwrap_or_else(|| {
-            let starts = SessionStarts::new(name.unwrap_or_default(), Arc::clone(&self.host));
+            let sessions = ScriptSessions::new(name.unwrap_or_default(), Arc::clone(&self.host));
             Arc::new(Leased {
                 worker: Arc::downgrade(worker),
                 number,
-                starts: Arc::new(starts),
+                sessions: Arc::new(sessions),
             })
         });
         if let Some(served) = &mut served {
             served.lease = Arc::downgrade(&leased);
-            self.desk.remember(number, &leased);
+            self.late.remember(number, &leased);
         }
         Lease(leased)
     }

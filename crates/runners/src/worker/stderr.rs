@@ -1,14 +1,10 @@
 //! Reads the standard error of a worker.
 
-use std::collections::VecDeque;
 use std::io::ErrorKind;
 
-use parking_lot::Mutex;
 use tenterhook_protocol::excerpt;
 use tokio::net::unix::pipe::Receiver;
 
-/// How many lines are kept.
-const MAX_LINES: usize = 20;
 /// How many bytes of a line are kept.
 const MAX_LINE: usize = 500;
 /// How many bytes are read at once.
@@ -16,98 +12,71 @@ const CHUNK: usize = 4 << 10;
 /// How many chunks are read before other tasks may run.
 const MAX_CHUNKS: usize = 16;
 
-/// The last lines that a worker printed.
-#[derive(Debug, Default)]
-struct LastLines(Mutex<VecDeque<String>>);
-
-impl LastLines {
-    /// Keeps a line, and drops the oldest one if there are too many.
-    fn push(&self, line: String) {
-        let mut kept = self.0.lock();
-        if kept.len() == MAX_LINES {
-            kept.pop_front();
-        }
-        kept.push_back(line);
-    }
-
-    fn last(&self) -> Option<String> {
-        self.0.lock().back().cloned()
-    }
-}
-
 /// The standard error of a worker.
 #[derive(Debug)]
 pub(super) struct Stderr {
-    pipe: Receiver,
-    unfinished: Mutex<UnfinishedLine>,
-    last: LastLines,
-}
-
-/// The part of a line that has arrived.
-#[derive(Debug, Default)]
-struct UnfinishedLine {
-    bytes: Vec<u8>,
+    /// `None` once it is closed.
+    pipe: Option<Receiver>,
+    /// The part of a line that has arrived.
+    unfinished: Vec<u8>,
     is_cut: bool,
 }
 
 impl Stderr {
     pub(super) fn new(pipe: Receiver) -> Self {
         Self {
-            pipe,
-            unfinished: Mutex::default(),
-            last: LastLines::default(),
+            pipe: Some(pipe),
+            unfinished: Vec::new(),
+            is_cut: false,
         }
     }
 
-    /// Returns the last line.
-    pub(super) fn last(&self) -> Option<String> {
-        self.last.last()
-    }
-
-    /// Waits until there is something to read.
+    /// Waits until there is something to read. Never returns if it is closed.
     pub(super) async fn readable(&self) {
-        // An error is found by the next read.
-        self.pipe.readable().await.ok();
+        match &self.pipe {
+            // An error is found by the next read.
+            Some(pipe) => drop(pipe.readable().await),
+            None => std::future::pending().await,
+        }
     }
 
-    /// Reads what has arrived. Empty lines are skipped, and long lines are cut. Returns whether more can
-    /// arrive.
-    pub(super) fn read_ready(&self, mut on_line: impl FnMut(String)) -> bool {
-        let mut unfinished = self.unfinished.lock();
+    /// Reads what has arrived. Empty lines are skipped, and long lines are cut.
+    pub(super) fn read_ready(&mut self, mut on_line: impl FnMut(String)) {
         let mut chunk = [0; CHUNK];
         for _ in 0..MAX_CHUNKS {
-            let read = match self.pipe.try_read(&mut chunk) {
-                Ok(0) => return false,
-                Ok(read) => read,
-                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            let Some(pipe) = &self.pipe else {
+                return;
             };
-            for byte in chunk.get(..read).unwrap_or_default() {
-                if let Some(line) = unfinished.push(*byte) {
-                    self.last.push(line.clone());
-                    on_line(line);
+            match pipe.try_read(&mut chunk) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Ok(0) | Err(_) => self.pipe = None,
+                Ok(read) => {
+                    let bytes = chunk.iter().take(read);
+                    for line in bytes.filter_map(|byte| self.push(*byte)) {
+                        on_line(line);
+                    }
                 }
             }
         }
-        true
     }
-}
 
-impl UnfinishedLine {
     /// Adds a byte. Returns the line that it ends, unless the line is empty.
     fn push(&mut self, byte: u8) -> Option<String> {
-        let Self { bytes, is_cut } = self;
+        let Self {
+            unfinished, is_cut, ..
+        } = self;
         if byte != b'\n' {
-            *is_cut |= bytes.len() == MAX_LINE;
+            *is_cut |= unfinished.len() == MAX_LINE;
             if !*is_cut {
-                bytes.push(byte);
+                unfinished.push(byte);
             }
             return None;
         }
         if std::mem::take(is_cut) {
-            bytes.truncate(excerpt::head_end(bytes));
+            unfinished.truncate(excerpt::head_end(unfinished));
         }
-        let text = String::from_utf8_lossy(bytes).trim_end().to_owned();
-        bytes.clear();
+        let text = String::from_utf8_lossy(unfinished).trim_end().to_owned();
+        unfinished.clear();
         Some(text).filter(|text| !text.is_empty())
     }
 }

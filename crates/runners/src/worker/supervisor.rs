@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,10 +9,11 @@ use tenterhook_process::{CancellationToken, Command};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::calls::CallNotes;
 use super::connection::Connection;
 use super::error::WorkerError;
-use super::host::{Desk, Host};
-use super::progress::CallNotes;
+use super::host::Host;
+use super::requests::Requests;
 use super::wire::Wire;
 
 /// How long a worker may take to start, and to load one file.
@@ -28,8 +28,6 @@ const MAX_FAILURES: u32 = 3;
 const BREAK: Duration = Duration::from_secs(30);
 /// A worker that ran for this long resets the count of failures.
 const LONG_LIFE: Duration = Duration::from_mins(1);
-/// How many unanswered calls in a row it takes until a silent worker is killed.
-const MAX_UNANSWERED: u32 = 2;
 /// How long a worker may take to end after `shutdown`.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -49,8 +47,7 @@ pub(super) struct Supervisor<P> {
     pub(super) name: String,
     pub(super) command: Command,
     state: Mutex<State<P>>,
-    unanswered: AtomicU32,
-    desk: Desk,
+    requests: Requests,
 }
 
 /// The current process, and the failures of earlier ones.
@@ -58,31 +55,33 @@ pub(super) struct Supervisor<P> {
 pub(super) struct State<P> {
     pub(super) peer: P,
     connection: Option<Arc<Connection>>,
+    /// How many processes were started.
+    starts: u64,
     failures: u32,
     not_before: Option<Instant>,
     problem: String,
 }
 
 impl<P: Peer> Supervisor<P> {
-    pub(super) fn new(name: String, command: Command, peer: P, host: Arc<dyn Host>) -> Self {
+    pub(super) fn new(name: String, command: Command, peer: P, requests: Requests) -> Self {
         Self {
             name,
             command,
             state: Mutex::new(State {
                 peer,
                 connection: None,
+                starts: 0,
                 failures: 0,
                 not_before: None,
                 problem: String::new(),
             }),
-            unanswered: AtomicU32::new(0),
-            desk: Desk::new(host),
+            requests,
         }
     }
 
     /// Returns the host that answers the requests of the process.
     pub(super) fn host(&self) -> &dyn Host {
-        &*self.desk.host
+        &*self.requests.host
     }
 
     pub(super) async fn state(&self) -> MutexGuard<'_, State<P>> {
@@ -123,36 +122,6 @@ impl<P: Peer> Supervisor<P> {
         }
     }
 
-    /// Makes one call, and records whether it was answered. The parameters are given in parts.
-    pub(super) async fn call(
-        &self,
-        connection: &Connection,
-        request: (&str, &[&[u8]]),
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Bytes, WorkerError> {
-        let notes = CallNotes::default();
-        self.call_with(connection, request, notes, deadline, cancel)
-            .await
-    }
-
-    /// Makes a call that may report its progress and belong to a session.
-    pub(super) async fn call_with(
-        &self,
-        connection: &Connection,
-        request: (&str, &[&[u8]]),
-        notes: CallNotes,
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Bytes, WorkerError> {
-        let answered = connection.call_with(request, notes, deadline, cancel).await;
-        match &answered {
-            Err(WorkerError::TimedOut) => self.note_silence(connection),
-            _ => self.unanswered.store(0, Ordering::Relaxed),
-        }
-        answered
-    }
-
     /// Returns the running process, or starts one.
     pub(super) async fn connect(
         &self,
@@ -179,11 +148,10 @@ impl<P: Peer> Supervisor<P> {
             }
             sleep_until(at).await;
         }
-        match self.start(&mut state.peer).await {
+        match self.start(state).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 state.connection = Some(Arc::clone(&connection));
-                self.unanswered.store(0, Ordering::Relaxed);
                 Ok(connection)
             }
             Err(problem) => {
@@ -196,18 +164,13 @@ impl<P: Peer> Supervisor<P> {
         }
     }
 
-    async fn start(&self, peer: &mut P) -> Result<Connection, String> {
-        let connection = Connection::start(&self.name, &self.command, peer.wire(), &self.desk)?;
+    async fn start(&self, state: &mut State<P>) -> Result<Connection, String> {
+        let State { peer, starts, .. } = state;
+        *starts += 1;
+        let (name, command, requests) = (&self.name, &self.command, &self.requests);
+        let connection = Connection::start(name, *starts, command, peer.wire(), requests)?;
         peer.greet(&connection).await?;
         Ok(connection)
-    }
-
-    /// Counts an unanswered call. Kills the process if it has stopped answering.
-    fn note_silence(&self, connection: &Connection) {
-        let unanswered = self.unanswered.fetch_add(1, Ordering::Relaxed) + 1;
-        if unanswered >= MAX_UNANSWERED && connection.is_silent_for_calls() {
-            connection.kill("it stopped answering");
-        }
     }
 
     /// Asks the process to end, and kills it if it does not end in time.
@@ -259,8 +222,8 @@ pub(super) async fn ask(
     let never = CancellationToken::new();
     let params = params.to_string();
     let deadline = Instant::now() + START;
-    let params = [params.as_bytes()];
-    let answer = connection.call(method, &params, deadline, &never);
+    let request: (&str, &[&[u8]]) = (method, &[params.as_bytes()]);
+    let answer = connection.call_once(request, CallNotes::default(), deadline, &never);
     match timeout(START, answer).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(WorkerError::TimedOut)) | Err(_) => Err(format!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenterhook_jsonrpc::Framing;
 
-use super::questions::MODEL_CALL;
+use super::calls::MODEL_CALL;
 
 /// The properties in which the two protocols differ.
 #[derive(Debug, Clone, Copy)]

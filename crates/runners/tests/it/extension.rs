@@ -20,6 +20,8 @@ use tenterhook_runners::worker::{
 use tenterhook_systems::kodelet::EXTENSION_FOLDER;
 use tenterhook_systems::kodelet::extension::KodeletExtension;
 
+use crate::stage::Listener;
+
 /// The code that every peer starts with: framing, and the answer to the first request.
 const PEER: &str = r"
 import json, os, sys, threading, time
@@ -742,6 +744,22 @@ for method, number, params in calls():
     assert_eq!(outcome.decision().reason(), Some("guarded"));
 }
 
+#[tokio::test]
+async fn the_host_receives_what_an_extension_prints_on_stderr() {
+    let bench = Bench::new();
+    let host = Arc::new(Listener::default());
+    let peer = "
+print('it starts', file=sys.stderr, flush=True)
+for method, number, params in calls():
+    print('it judges', file=sys.stderr, flush=True)
+    say(number, {})
+";
+    let extension = bench.hosted("peer", peer, Arc::clone(&host) as _);
+    bench.add(&extension).await;
+    let _judged = bench.hooks().dispatch(call("ls")).await;
+    assert_eq!(host.lines(2).await, ["it starts", "it judges"]);
+}
+
 /// A host with two chats, whose states have these names.
 #[derive(Debug, Default)]
 struct Chats {
@@ -749,6 +767,8 @@ struct Chats {
 }
 
 impl Host for Chats {
+    like_no_host!(flags main_session on_output add);
+
     fn has_ui(&self) -> bool {
         true
     }
@@ -802,6 +822,8 @@ for method, number, params in calls():
 struct Copies;
 
 impl Host for Copies {
+    like_no_host!(has_ui flags script_session main_session on_output add);
+
     fn is_strict(&self) -> bool {
         false
     }
@@ -855,6 +877,8 @@ struct User {
 }
 
 impl Host for User {
+    like_no_host!(flags script_session main_session on_output add);
+
     fn has_ui(&self) -> bool {
         true
     }

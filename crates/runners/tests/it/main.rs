@@ -6,6 +6,52 @@
     reason = "a test that cannot go on has failed"
 )]
 
+/// Implements these methods of a host as [`NoHost`](tenterhook_runners::worker::NoHost) does.
+#[cfg(unix)]
+macro_rules! like_no_host {
+    ($($method:ident)*) => { $(like_no_host!(@$method);)* };
+    (@has_ui) => {
+        fn has_ui(&self) -> bool {
+            tenterhook_runners::worker::NoHost.has_ui()
+        }
+    };
+    (@is_strict) => {
+        fn is_strict(&self) -> bool {
+            tenterhook_runners::worker::NoHost.is_strict()
+        }
+    };
+    (@flags) => {
+        fn flags(&self) -> tenterhook_engine::JsonObject {
+            tenterhook_runners::worker::NoHost.flags()
+        }
+    };
+    (@script_session) => {
+        fn script_session(&self, session: &str) -> Option<String> {
+            tenterhook_runners::worker::NoHost.script_session(session)
+        }
+    };
+    (@main_session) => {
+        fn main_session(&self, session: &str) -> Option<String> {
+            tenterhook_runners::worker::NoHost.main_session(session)
+        }
+    };
+    (@on_output) => {
+        fn on_output(&self, worker: &str, line: &str) {
+            tenterhook_runners::worker::NoHost.on_output(worker, line);
+        }
+    };
+    (@add) => {
+        fn add(
+            &self,
+            script: std::sync::Arc<dyn tenterhook_runners::worker::ScriptServer>,
+            addition: tenterhook_runners::worker::ScriptAddition,
+            session: Option<&str>,
+        ) -> Result<(), tenterhook_runners::worker::Refusal> {
+            tenterhook_runners::worker::NoHost.add(script, addition, session)
+        }
+    };
+}
+
 #[cfg(unix)]
 mod answer;
 mod command;
@@ -28,6 +74,8 @@ mod pi_imports;
 #[cfg(unix)]
 mod restarts;
 mod server;
+#[cfg(unix)]
+mod session_model;
 #[cfg(unix)]
 mod stage;
 mod table;

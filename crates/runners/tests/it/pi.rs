@@ -683,6 +683,8 @@ struct Session {
 }
 
 impl Host for Session {
+    like_no_host!(script_session main_session on_output add);
+
     fn is_strict(&self) -> bool {
         false
     }
@@ -945,6 +947,8 @@ async fn a_question_ends_with_the_call_that_asks_it() {
         given_up: Arc<Semaphore>,
     }
     impl Host for Patient {
+        like_no_host!(flags script_session main_session on_output add);
+
         fn is_strict(&self) -> bool {
             false
         }

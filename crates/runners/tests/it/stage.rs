@@ -261,6 +261,8 @@ impl Listener {
 }
 
 impl Host for Listener {
+    like_no_host!(has_ui flags script_session main_session add);
+
     fn is_strict(&self) -> bool {
         false
     }

@@ -11,6 +11,7 @@ use crate::entry::number;
 use crate::entry_kind::MESSAGE;
 use crate::file::{SessionError, SessionFile, write_line};
 use crate::storage::Storage;
+use crate::tail::UnsyncedTail;
 
 impl Session {
     /// Returns whether the session has a file, or will get one.
@@ -31,11 +32,28 @@ impl Session {
             file: Some(Arc::new(Mutex::new(file))),
             saved: Arc::new(AtomicU64::new(saved)),
             sent: saved,
+            tail: self.storage.tail.take(),
         };
     }
 
-    /// Writes new entries to the session's file and waits until they are on the disk. Returns whether anything was
-    /// written. A session without messages gets no file.
+    /// Lets [`save`](Self::save) return before new entries are on the disk. The caller keeps the tail elsewhere before it
+    /// relies on them, and calls [`sync`](Self::sync) at the end. A new file is synchronised all the same.
+    pub fn defer_sync(&mut self) -> UnsyncedTail {
+        self.storage.tail.get_or_insert_default().clone()
+    }
+
+    /// Waits until all saved entries are on the disk.
+    pub async fn sync(&self) -> Result<(), SessionError> {
+        let storage = &self.storage;
+        let (Some(file), Some(tail)) = (storage.file.clone(), storage.tail.clone()) else {
+            return Ok(());
+        };
+        let syncing = tokio::task::spawn_blocking(move || file.lock().sync(&tail));
+        syncing.await.map_err(SessionError::interrupted)?
+    }
+
+    /// Writes new entries to the session's file and waits until they are on the disk, unless that is
+    /// [deferred](Self::defer_sync). Returns whether anything was written. A session without messages gets no file.
     pub async fn save(&mut self) -> Result<bool, SessionError> {
         self.add_notes();
         let Some(file) = self.storage.file.clone() else {
@@ -53,6 +71,7 @@ impl Session {
         }
         let made = self.last_number;
         let counter = Arc::clone(&self.storage.saved);
+        let tail = self.storage.tail.clone();
         if lines.is_empty() {
             // All new entries were taken back.
             counter.store(made, Ordering::Release);
@@ -65,7 +84,7 @@ impl Session {
             let saved = counter.load(Ordering::Acquire);
             let written = ends.iter().rev().find(|(number, _)| *number <= saved);
             let start = written.map_or(0, |(_, end)| *end);
-            file.append(lines.get(start..).unwrap_or_default())?;
+            file.append(lines.get(start..).unwrap_or_default(), tail.as_ref())?;
             counter.store(made.max(saved), Ordering::Release);
             Ok(())
         });

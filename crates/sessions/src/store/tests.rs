@@ -7,6 +7,7 @@ use tenterhook_protocol::Message;
 use super::*;
 use crate::entry_kind::MESSAGE;
 use crate::file::FORMAT;
+use crate::tail::SessionTail;
 
 /// Returns the store of a project in a temporary folder.
 fn project() -> (TempDir, SessionStore) {
@@ -371,4 +372,81 @@ async fn a_session_is_found_by_the_beginning_of_its_id() {
     let listed = sessions.list().unwrap();
     assert_eq!(listed[0].id, "ab".into());
     assert_eq!(listed[0].overview.as_ref().unwrap().messages, 1);
+}
+
+/// Saves one more message without waiting for the disk. Returns the tail with which a program keeps it.
+async fn deferred(session: &mut Session, text: &str) -> SessionTail {
+    let tail = session.defer_sync();
+    session.push(Message::user(text));
+    assert!(session.save().await.unwrap());
+    tail.unkept().unwrap()
+}
+
+#[tokio::test]
+async fn a_loss_of_power_cannot_take_away_what_the_tail_has() {
+    let (_folder, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let path = path(&sessions);
+    let synced = fs::metadata(&path).unwrap().len();
+    deferred(&mut session, "two").await;
+    let tail = deferred(&mut session, "three").await;
+    let expected = sessions.read(session.id()).unwrap().session;
+    assert_eq!(expected.messages().len(), session.messages().len());
+    drop(session);
+    let whole = fs::read(&path).unwrap();
+    let len = u64::try_from(whole.len()).unwrap();
+    for kept in (synced..=len).step_by(31).chain([len - 1, len]) {
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(kept).unwrap();
+        tail.restore().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), whole, "{kept} bytes were kept");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_goes_on_in_another_way_or_was_removed_is_not_changed() {
+    let (_folder, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let path = path(&sessions);
+    let synced = fs::read(&path).unwrap();
+    let tail = deferred(&mut session, "two").await;
+    let id = session.id().clone();
+    assert!(matches!(tail.restore(), Err(SessionError::InUse { .. })));
+    drop(session);
+    fs::write(&path, &synced).unwrap();
+    let mut other = sessions.open(&id).unwrap().session;
+    other.push(Message::user("another second message"));
+    other.save().await.unwrap();
+    drop(other);
+    let before = fs::read(&path).unwrap();
+    tail.restore().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    fs::write(&path, synced.get(1..).unwrap()).unwrap();
+    let error = tail.restore().unwrap_err();
+    assert!(matches!(error, SessionError::File { .. }), "{error}");
+    fs::remove_file(&path).unwrap();
+    tail.restore().unwrap();
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_tail_is_small_and_empty_once_the_file_is_synchronised() {
+    let (_folder, sessions) = project();
+    let mut session = stored(&sessions).await;
+    let tail = deferred(&mut session, "two").await;
+    let shared = session.defer_sync();
+    shared.note_kept(&tail);
+    assert_eq!(shared.unkept(), None);
+    session.push(Message::user("x".repeat(5_000)));
+    session.save().await.unwrap();
+    assert_eq!(shared.unkept(), None);
+    let tail = deferred(&mut session, "three").await;
+    assert_ne!(shared.unkept(), None);
+    session.sync().await.unwrap();
+    assert_eq!(shared.unkept(), None);
+    drop(session);
+    let whole = fs::read(path(&sessions)).unwrap();
+    tail.restore().unwrap();
+    assert_eq!(fs::read(path(&sessions)).unwrap(), whole);
 }

@@ -1,11 +1,12 @@
 //! Adds an entry to the list `import` of a hook file.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tenterhook_hookfile::{EXTENSIONS, Report, SourceText, read};
+use tenterhook_trust::write_private;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -142,15 +143,15 @@ fn with_import(text: &str, import: &AddedImport) -> String {
 
 /// Replaces a file as a whole, so that no one reads a part of it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(found) = fs::metadata(path) {
-        file.as_file().set_permissions(found.permissions())?;
-    }
-    file.persist(path)?;
-    Ok(())
+    #[cfg(unix)]
+    let mode = |found: fs::Metadata| std::os::unix::fs::MetadataExt::mode(&found) & 0o777;
+    #[cfg(not(unix))]
+    let mode = |_| 0o600;
+    write_private(
+        path,
+        text.as_bytes(),
+        fs::metadata(path).map_or(0o600, mode),
+    )
 }
 
 #[cfg(test)]

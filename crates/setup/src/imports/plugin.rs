@@ -7,6 +7,7 @@ use tenterhook_hookfile::fields::{Empty, Fields};
 use tenterhook_hookfile::tree::{self, Format, Node};
 use tenterhook_hookfile::{Report, SourceText, read_text};
 use tenterhook_systems::settings_file::{HookSettings, KeyEffect, KeyPlace, PluginHooks};
+use tenterhook_trust::make_private;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -83,7 +84,7 @@ impl ImportSources {
         if let Some(home) = place.home {
             let data = plugin.data_name(&root, manifest.name.as_deref());
             // The agent creates this folder, too. A plugin may expect that it exists.
-            let _may_exist = fs::create_dir_all(home.join(plugin.data).join(data));
+            let _may_exist = make_private(&home.join(plugin.data).join(data));
         }
         for file in files {
             let mut variables = variables.clone();

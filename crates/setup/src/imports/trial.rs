@@ -1,7 +1,7 @@
 //! Runs each imported hook once with a harmless event, in a copy of the folder.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -10,7 +10,10 @@ use tenterhook_engine::{EventName, HookSpec, JsonObject};
 use tenterhook_systems::example;
 use tenterhook_systems::form::Form;
 use tenterhook_systems::tools::CANONICAL_TOOLS;
+use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_trust::open_itself;
 
+use crate::blocking::run_blocking;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::hooks::engine;
@@ -44,8 +47,13 @@ pub enum TrialResult {
 ///
 /// # Errors
 /// Fails if the folder cannot be copied.
-pub async fn try_hooks(specs: Vec<HookSpec>, folder: &Path) -> Result<Vec<TriedHook>, CliError> {
-    let copy = copy_of(folder)?;
+pub async fn try_hooks(
+    specs: Vec<HookSpec>,
+    folder: &Path,
+    interrupts: &Interrupts,
+) -> Result<Vec<TriedHook>, CliError> {
+    let folder = folder.to_owned();
+    let copy = run_blocking(interrupts, move || copy_of(&folder)).await?;
     let mut tried = Vec::new();
     for spec in specs {
         let name = spec.id.to_string();
@@ -156,6 +164,8 @@ fn copy_of(folder: &Path) -> Result<tempfile::TempDir, CliError> {
 }
 
 /// Copies the files and links of one folder, and adds its folders to the list.
+///
+/// A `.git` that is a file leads to the repository itself, in which a hook could change something. It is left out.
 fn copy_entries(
     from: &Path,
     to: &Path,
@@ -175,13 +185,55 @@ fn copy_entries(
         *files = files.checked_sub(1).ok_or_else(too_large)?;
         if metadata.is_dir() {
             folders.push((source, target));
-        } else if metadata.is_file() {
-            *bytes = bytes.checked_sub(metadata.len()).ok_or_else(too_large)?;
-            fs::copy(&source, &target)?;
+        } else if metadata.is_file() && entry.file_name() != ".git" {
+            // Another program may have replaced the file since, for example by a named pipe, or may write to it.
+            let (file, now) = open_itself(&source)?;
+            let mut copy = fs::File::create_new(&target)?;
+            let copied = io::copy(&mut file.take(bytes.saturating_add(1)), &mut copy)?;
+            *bytes = bytes.checked_sub(copied).ok_or_else(too_large)?;
+            copy.set_permissions(now.permissions())?;
         } else if metadata.is_symlink() {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(&source)?, &target)?;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_in_a_worktree_does_not_reach_its_repository() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("worktree");
+        fs::create_dir_all(folder.join("sub/.git")).unwrap();
+        fs::write(folder.join("sub/.git/HEAD"), "ref: refs/heads/main").unwrap();
+        fs::write(folder.join(".git"), "gitdir: /repository/.git/worktrees/w").unwrap();
+        fs::write(folder.join("a"), "a").unwrap();
+        let copy = copy_of(&folder).unwrap();
+        assert!(copy.path().join("a").exists() && copy.path().join("sub/.git/HEAD").exists());
+        assert!(!copy.path().join(".git").exists());
+    }
+
+    #[test]
+    fn a_pipe_or_a_file_that_grows_does_not_hold_up_a_trial() {
+        let home = tempfile::tempdir().unwrap();
+        let (from, to) = (home.path().join("from"), home.path().join("to"));
+        fs::create_dir_all(&from).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(from.join("pipe"))
+            .status();
+        assert!(pipe.unwrap().success());
+        fs::write(from.join("file"), "12345").unwrap();
+        // The size in the metadata fits, or does not.
+        for (bytes, fits) in [(5, true), (4, false)] {
+            let to = to.join(bytes.to_string());
+            let copied = copy_entries(&from, &to, &mut Vec::new(), &mut (10, bytes));
+            assert_eq!(copied.is_ok(), fits);
+            assert!(!to.join("pipe").exists());
+        }
+    }
 }

@@ -41,7 +41,7 @@ impl History {
 /// Creates the file, readable and writable only by its owner.
 fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
+        tenterhook_trust::make_private(folder)?;
     }
     let mut options = OpenOptions::new();
     options.create(true).append(true);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,6 +33,18 @@ const MAX_UNKNOWN_SOCKETS: usize = 16;
 /// The maximum number of requests that bring files at once: each holds one file in memory.
 const MAX_UPLOADS: usize = 4;
 
+/// Describes the gateway for programs that watch it.
+pub trait GatewayReports: Send + Sync {
+    /// Returns what `GET /v1/status` shows.
+    fn status(&self) -> Value;
+
+    /// Returns what `GET /metrics` shows, in the text format of Prometheus.
+    fn metrics(&self) -> BoxFuture<'_, String>;
+
+    /// Returns why the gateway takes no messages now, or `None` if it does. Everyone may see it.
+    fn unready(&self) -> BoxFuture<'_, Option<&'static str>>;
+}
+
 /// What the server serves.
 #[derive(Clone)]
 pub struct ServerParts {
@@ -59,8 +72,8 @@ pub struct ServerParts {
     pub logins: Logins,
     /// What the inspector shows, if there is one.
     pub inspector: Option<Arc<Inspector>>,
-    /// Describes the gateway for `GET /v1/status`.
-    pub status: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// Describes the gateway.
+    pub reports: Arc<dyn GatewayReports>,
 }
 
 impl fmt::Debug for ServerParts {

@@ -117,6 +117,8 @@ mod tests {
             prefix: "sha256=".to_owned(),
             timestamp_header: timestamp_header.map(str::to_owned),
             delivery_header: "x-github-delivery".to_owned(),
+            event_header: "x-github-event".to_owned(),
+            events: Vec::new(),
             template: String::new(),
             chat: "ops".to_owned(),
             role: SenderRole::Guest,

@@ -181,7 +181,9 @@ async fn append(
 pub(crate) fn text_of(message: &IncomingMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+        IncomingPart::Media(_) | IncomingPart::Reference(_) | IncomingPart::Unreadable { .. } => {
+            None
+        }
     });
     texts.collect()
 }

@@ -110,12 +110,34 @@ async fn a_token_is_needed_also_on_the_loopback_and_never_in_the_address() {
         ("GET /v1/ws?access_token=x", &[&bearer], 400),
         ("GET /v1/status", &[&ann], 403),
         ("GET /v1/status", &[&bearer], 200),
+        ("GET /readyz", &[], 200),
+        ("GET /metrics", &[], 401),
+        ("GET /metrics", &[&ann], 403),
+        ("GET /metrics", &[&bearer], 200),
         ("POST /v1/chats/work/approvals/n", &[&ann], 403),
         (CANCEL, &[&bearer], 200),
         (CANCEL, &[&ann], 200),
         (CANCEL, &[], 401),
     ];
     check_rows(&server, rows).await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_takes_no_messages_is_healthy_and_not_ready() {
+    let server = TestServer::start().await;
+    *server.unready.lock() = Some("store");
+    let ready = server.ask("GET /readyz", &[], "").await;
+    assert_eq!(refusal(&ready), (503, "store".to_owned()));
+    assert_eq!(server.ask("GET /healthz", &[], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn metrics_have_the_media_type_that_prometheus_expects() {
+    let server = TestServer::start().await;
+    let metrics = server.get("/metrics").await;
+    let kind = metrics.header("content-type");
+    assert_eq!(kind, Some("text/plain; version=0.0.4"));
+    assert_eq!(metrics.body, "up 1\n");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use tenterhook_inspect::{InspectedSource, Inspector, LogLimits, RecordLog};
 use tenterhook_protocol::event::SenderRole;
 use tenterhook_web::frame_channel::FrameChannel;
 use tenterhook_web::hub::Hub;
-use tenterhook_web::server::{Logins, ServerParts, TlsIdentity, serve};
+use tenterhook_web::server::{GatewayReports, Logins, ServerParts, TlsIdentity, serve};
 use tenterhook_web::webhook::WebhookChannel;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -185,7 +185,9 @@ impl ScriptedIntake {
 pub(crate) fn text_of(message: &IncomingMessage) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
-        IncomingPart::Media(_) | IncomingPart::Unreadable { .. } => None,
+        IncomingPart::Media(_) | IncomingPart::Reference(_) | IncomingPart::Unreadable { .. } => {
+            None
+        }
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -300,10 +302,30 @@ pub(crate) struct TestServer {
     pub(crate) stop: CancellationToken,
     pub(crate) task: JoinHandle<()>,
     pub(crate) folder: TempDir,
+    /// Why the gateway takes no messages, if it does not.
+    pub(crate) unready: Arc<Mutex<Option<&'static str>>>,
     /// The secret of a token of `owner` with all scopes.
     pub(crate) owner: String,
     /// The secret of a token of `ann` with the scope `chat`.
     pub(crate) ann: String,
+}
+
+/// Reports of a gateway that a test makes unready.
+struct FixedReports(Arc<Mutex<Option<&'static str>>>);
+
+impl GatewayReports for FixedReports {
+    fn status(&self) -> Value {
+        json!({"state": "up"})
+    }
+
+    fn metrics(&self) -> BoxFuture<'_, String> {
+        Box::pin(async { "up 1\n".to_owned() })
+    }
+
+    fn unready(&self) -> BoxFuture<'_, Option<&'static str>> {
+        let unready = *self.0.lock();
+        Box::pin(async move { unready })
+    }
 }
 
 fn settings() -> Settings {
@@ -321,6 +343,8 @@ fn webhook(name: &str, timestamp_header: Option<&str>) -> WebhookChannel {
         prefix: "sha256=".to_owned(),
         timestamp_header: timestamp_header.map(str::to_owned),
         delivery_header: "x-github-delivery".to_owned(),
+        event_header: "x-github-event".to_owned(),
+        events: Vec::new(),
         template: "{% if body.title %}{{ body.action }}: {{ body.title }}{% else %}{{ body.action }}{% endif %}".to_owned(),
         chat: "ops".to_owned(),
         role: SenderRole::Guest,
@@ -365,6 +389,7 @@ impl TestServer {
             Arc::new(webhook("timed", Some("x-time"))),
         ];
         let stop = CancellationToken::new();
+        let unready = Arc::default();
         let mut channels: Vec<(ChannelId, Arc<dyn Channel>)> = vec![
             (web.id().clone(), web.clone()),
             (http.id().clone(), http.clone()),
@@ -394,7 +419,7 @@ impl TestServer {
             media,
             logins: Logins::default(),
             inspector: Some(Arc::new(Inspector::new(InspectedSource::Gateway, records))),
-            status: Arc::new(|| json!({"state": "up"})),
+            reports: Arc::new(FixedReports(Arc::clone(&unready))),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -406,6 +431,7 @@ impl TestServer {
             stop,
             task,
             folder,
+            unready,
             owner: owner.secret.expose().to_owned(),
             ann: ann.secret.expose().to_owned(),
         }

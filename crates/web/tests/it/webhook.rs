@@ -142,3 +142,16 @@ async fn a_service_may_repeat_a_delivery_that_was_not_recorded() {
         assert_eq!(reply.status, 503, "{}", reply.body);
     }
 }
+
+#[tokio::test]
+async fn a_ping_makes_no_message_and_stores_nothing() {
+    let server = TestServer::start().await;
+    let right = sign(BODY);
+    for (event, expected) in [("ping", "ignored"), ("issues", "recorded")] {
+        let event = format!("x-github-event: {event}");
+        let reply = deliver(&server, "hook", &[&right, &event], BODY).await;
+        assert_eq!(reply.json()["status"], expected, "{event}");
+    }
+    let unsigned = deliver(&server, "hook", &["x-github-event: ping"], BODY).await;
+    assert_eq!(unsigned.status, 401);
+}

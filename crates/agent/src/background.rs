@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use tenterhook_protocol::excerpt;
 use tenterhook_protocol::TaskId;
 use tenterhook_protocol::event::SubagentStatus;
+use tenterhook_protocol::excerpt;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

@@ -106,8 +106,8 @@ pub use crate::models::{Models, SelectError};
 pub use crate::queue::QueueFull;
 pub use crate::run_report::{Prompt, RunEnd, RunReport};
 pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
-pub use tenterhook_providers::ThinkingLevel;
 pub use resource::{ResourcePlaces, Resources};
+pub use tenterhook_providers::ThinkingLevel;
 pub use tenterhook_sessions::{Session, SessionStore, SessionTail, UnsyncedTail};
 pub use tenterhook_tools::{
     AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::resource::{ResourceSource, Resources};
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
@@ -13,7 +14,6 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{EntryId, JsonObject, Message, SessionId, Usage, message_extra};
 use tenterhook_providers::{InvalidThinkingLevel, Provider, ThinkingLevel};
-use crate::resource::{ResourceSource, Resources};
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tenterhook_sessions::entry_kind::COMPACTION;
 use tenterhook_sessions::{Session, SessionView, estimate_tokens};

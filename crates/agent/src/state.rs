@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::resource::Resources;
 use parking_lot::MutexGuard;
 use serde_json::Value;
 use tenterhook_protocol::event::InputSource;
 use tenterhook_protocol::{Message, SessionId, Usage, message_extra};
-use crate::resource::Resources;
 #[cfg(unix)]
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tenterhook_tools::{Permissions, READ_FILE, RUN_BACKGROUND_AGENT, TRANSFER_TASK, Toolbox};

@@ -148,7 +148,8 @@ impl HookObserver for HookDetails {
             HookVerdict::TimedOut { cause } => ("timed_out", Some(cause)),
             HookVerdict::Cancelled | _ => ("cancelled", None),
         };
-        let reason = reason.map(|reason| tenterhook_protocol::excerpt::shortened(reason, MAX_REASON));
+        let reason =
+            reason.map(|reason| tenterhook_protocol::excerpt::shortened(reason, MAX_REASON));
         self.send(size(run), |room| {
             DetailMessage::Step(Box::new(CapturedStep {
                 event: run.event.clone(),

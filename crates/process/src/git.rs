@@ -7,9 +7,7 @@ use std::time::Duration;
 use tenterhook_protocol::error_chain;
 use thiserror::Error;
 
-use crate::{
-    CancellationToken, Capture, Command, End, Finished, Limits, Program, SpawnError,
-};
+use crate::{CancellationToken, Capture, Command, End, Finished, Limits, Program, SpawnError};
 
 /// Settings that a repository cannot override. They keep git from starting the programs that a repository names.
 const SETTINGS: [&str; 7] = [

@@ -31,8 +31,8 @@ pub(crate) mod write;
 pub use self::dialect::Kodelet;
 pub use self::event::{EVENTS, KodeletEvent};
 
-use tenterhook_engine::Layer;
 use crate::tool_names::Packing;
+use tenterhook_engine::Layer;
 
 use crate::hook_folder::{
     ExecutableHooks, ExtensionPrograms, ExtensionUi, FolderBase, FolderFiles, FolderKind,

@@ -13,8 +13,8 @@ pub use self::dialect::Native;
 
 use std::str::FromStr as _;
 
-use tenterhook_engine::{EventKind, EventName, NATIVE_SYSTEM};
 use crate::tool_names::{AGENT_TOOLS, ToolTable};
+use tenterhook_engine::{EventKind, EventName, NATIVE_SYSTEM};
 
 use crate::hook_folder::{
     ExecutableHooks, FolderBase, FolderKind, FolderLocation, FolderPath, ScriptHooks,

@@ -33,9 +33,9 @@ pub use self::native::{canonical_name_of_any, native};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::tool_names::UNTRANSLATED_AGENT_TOOLS;
 use tenterhook_engine::Dialect;
 use tenterhook_protocol::JsonObject;
-use crate::tool_names::UNTRANSLATED_AGENT_TOOLS;
 
 use crate::SYSTEMS;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Value, json};
-use tenterhook_protocol::excerpt;
 use tenterhook_protocol::JsonObject;
+use tenterhook_protocol::excerpt;
 use thiserror::Error;
 
 /// The maximum number of problems of one call that are reported.

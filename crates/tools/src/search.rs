@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenterhook_protocol::excerpt;
 use tenterhook_protocol::ToolResult;
+use tenterhook_protocol::excerpt;
 use tokio_util::sync::CancellationToken;
 
 use crate::excerpt::excerpt;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tenterhook_process::git::{Git, GitError};
 use tenterhook_process::CancellationToken;
+use tenterhook_process::git::{Git, GitError};
 
 use crate::record::ApprovalRecord;
 use crate::repository_identity::RepositoryIdentity;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use tenterhook_engine::{Call, HandlerError};
-use tenterhook_protocol::excerpt;
 use tenterhook_protocol::AnyEffect;
+use tenterhook_protocol::excerpt;
 
 use super::row::{blocking, context, directory};
 use tenterhook_process::git::{self, Git, GitError};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{Call, HandlerError};
-use tenterhook_protocol::excerpt;
 use tenterhook_protocol::event::ToolResponseTransform;
+use tenterhook_protocol::excerpt;
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
 
 use super::row::{Builtin, EventRunner, blocking, takes_none};

@@ -465,7 +465,7 @@ async fn reason_of_silent_gate(timeout: Duration, is_cancelled: bool) -> Option<
         outcome.decision().reason().map(str::to_owned)
     });
     tokio::select! {
-        () = server.request() => {}
+        _ = server.request() => {}
         _ = &mut dispatch => return None,
     }
     if is_cancelled {
@@ -478,7 +478,10 @@ async fn reason_of_silent_gate(timeout: Duration, is_cancelled: bool) -> Option<
 #[tokio::test]
 async fn a_cancelled_gate_closes_the_connection() {
     let reason = reason_of_silent_gate(Duration::from_secs(600), true).await;
-    assert!(reason.as_ref().unwrap().ends_with("cancelled"), "{reason:?}");
+    assert!(
+        reason.as_ref().unwrap().ends_with("cancelled"),
+        "{reason:?}"
+    );
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
 //! The dialect of hooks that read one JSON object on standard input.
 
+use crate::tool_names::ToolTable;
 use tenterhook_engine::event::PostToolUse;
 use tenterhook_engine::{
     Dialect, EventClass, EventInfo, EventRef, OnError, Policy, ReadError, Reply, ToolNames,
     WriteError,
 };
 use tenterhook_protocol::{AnyEffect, JsonObject};
-use crate::tool_names::ToolTable;
 
 use super::condition::Condition;
 use crate::escape::{EscapeStyle, escape};

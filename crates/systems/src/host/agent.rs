@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use tenterhook_engine::ReadError;
 use crate::tool_names::ToolTable;
+use tenterhook_engine::ReadError;
 
 use super::answer::HostAnswer;
 use super::capability::{BlindSpot, CapabilityRow, HostEffect};

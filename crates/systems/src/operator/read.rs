@@ -1,10 +1,10 @@
 //! Reads the object that a handler returned.
 
+use crate::tool_names::is_true_in_python;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenterhook_engine::{ReadError, Reply};
 use tenterhook_protocol::{AnyEffect, JsonObject};
-use crate::tool_names::is_true_in_python;
 
 use super::event::{Answer, OperatorEvent};
 use super::part;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::tool_names::{CANONICAL_TOOLS, FoundCommand, ToolTable, UNTRANSLATED_AGENT_TOOLS};
 use tenterhook_engine::{
     CanonicalCall, CommandReading, NATIVE_SYSTEM, OwnCall, ToolInputError, ToolNames,
 };
 use tenterhook_protocol::JsonObject;
-use crate::tool_names::{CANONICAL_TOOLS, FoundCommand, ToolTable, UNTRANSLATED_AGENT_TOOLS};
 
 use crate::native::TOOLS;
 use crate::{HOSTS, SYSTEMS};

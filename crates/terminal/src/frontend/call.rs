@@ -3,8 +3,8 @@
 use anstream::adapter::strip_str;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use tenterhook_redaction::Redactor;
 use tenterhook_engine::JsonObject;
+use tenterhook_redaction::Redactor;
 
 use super::state::Terminal;
 use crate::output::escape::{escape_indented, escape_invisible_indented, escape_line};

@@ -1,5 +1,5 @@
-use tenterhook_engine::{EventKind, ToolResult};
 use crate::tool_names::ToolTable;
+use tenterhook_engine::{EventKind, ToolResult};
 
 use super::*;
 use crate::host::capability::CapabilityRow;

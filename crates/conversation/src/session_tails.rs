@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use tenterhook_agent::SessionTail;
 use tenterhook_channel::store::{DocumentKind, Store};
+use tenterhook_protocol::error_chain;
 
 /// Restores the files from the tails in the store, before agents open them. Returns what cannot be restored.
 pub async fn restore_session_tails(store: &Store) -> Vec<String> {
@@ -16,7 +17,7 @@ pub async fn restore_session_tails(store: &Store) -> Vec<String> {
         for (key, value) in tails {
             let tail = serde_json::from_value::<SessionTail>(value);
             let tail = tail.map_err(|error| error.to_string());
-            let done = tail.and_then(|tail| tail.restore().map_err(|error| describe(&error)));
+            let done = tail.and_then(|tail| tail.restore().map_err(|error| error_chain(&error)));
             match done {
                 Ok(()) => restored.push(key),
                 Err(cause) => problems.push(format!(
@@ -42,11 +43,4 @@ pub async fn restore_session_tails(store: &Store) -> Vec<String> {
             .map(|error| error.to_string()),
     );
     problems
-}
-
-fn describe(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }

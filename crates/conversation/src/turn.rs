@@ -307,15 +307,12 @@ impl Turn {
     }
 
     fn view(&self, opened: Option<AgentView>) -> TurnView {
-        let (name, session, tail, dispatcher) = match opened {
-            Some(opened) => {
-                let session = Some(opened.session);
-                (opened.name, session, opened.tail, opened.dispatcher)
-            }
-            None => {
-                let dispatcher = self.parts.events.dispatcher();
-                (String::new(), None, UnsyncedTail::default(), dispatcher)
-            }
+        let (name, session, tail, dispatcher) = if let Some(opened) = opened {
+            let session = Some(opened.session);
+            (opened.name, session, opened.tail, opened.dispatcher)
+        } else {
+            let dispatcher = self.parts.events.dispatcher();
+            (String::new(), None, UnsyncedTail::default(), dispatcher)
         };
         let records = || self.messages.iter().map(|message| &message.record);
         TurnView {

@@ -63,11 +63,12 @@ async fn backup_stopped(
     let folder = state.clone();
     let opened = tokio::task::spawn_blocking(move || Store::open(&folder)).await;
     let store = opened.map_err(|error| CliError::of(Exit::Failed, &error))?;
-    let store = store.map_err(|error| match error {
-        StoreError::Locked => {
+    let store = store.map_err(|error| {
+        if error == StoreError::Locked {
             CliError::of(Exit::Locked, &error).hint("another command uses the state; try again")
+        } else {
+            CliError::of(Exit::Failed, &error)
         }
-        other => CliError::of(Exit::Failed, &other),
     })?;
     let written = write_backup(&store, &state, Some(sessions), file).await;
     written.map_err(|error| CliError::of(Exit::Failed, &error))

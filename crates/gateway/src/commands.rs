@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tenterhook_protocol::error_chain;
 use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 
 use crate::administration::{administer, described, read};
 use crate::backup::write_backup;
 use crate::control::ControlHandler;
-use crate::gateway::describe;
 use crate::grants::{GIVES_RIGHTS, GrantOutcome};
 use crate::owner_places::{owners_places, person_with_code};
 use crate::reload::{ReloadRequester, Reloads};
@@ -170,7 +170,7 @@ impl Commands {
         let running = &self.0;
         let sessions = running.router.profile().sessions().await;
         let written = write_backup(&running.store, &running.state_folder, sessions, file);
-        let summary = written.await.map_err(|error| describe(&error))?;
+        let summary = written.await.map_err(|error| error_chain(&error))?;
         Ok(json!(summary))
     }
 

@@ -24,11 +24,12 @@ pub use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::grants::{Grants, PassphraseCheck};
 use crate::inspection::GatewayView;
 use crate::intake::{Counts, GatewayIntake};
+use crate::metrics::RunningReports;
 use crate::outbox::{FailureSink, Outbox, SendFailure};
 use crate::reload::{ReloadSource, Reloads};
 use crate::router::Router;
 pub use crate::running::GatewayEnd;
-use crate::running::{LinkedPage, Running};
+use crate::running::{GatewayViews, LinkedPage, Running};
 use crate::secrets::{SecretsProblem, read_channel_secrets};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
@@ -48,6 +49,7 @@ use tenterhook_conversation::gateway_events::GatewayEvents;
 use tenterhook_conversation::profile::Profile;
 use tenterhook_conversation::session_tails::restore_session_tails;
 use tenterhook_inspect::Inspector;
+use tenterhook_protocol::error_chain;
 use tenterhook_web::hub::Hub;
 pub use tenterhook_web::server::TlsIdentity;
 use tenterhook_web::server::{Logins, ServerParts, serve};
@@ -228,7 +230,7 @@ impl Gateway {
         let tls = read_tls(&settings, &assembled).await?;
         let listener = bind(&settings, &assembled, inspector.is_some()).await?;
         let control = ControlSocket::bind(&folder.join(CONTROL_SOCKET)).await;
-        let control = control.map_err(|error| StartError::State(describe(&error)))?;
+        let control = control.map_err(|error| StartError::State(error_chain(&error)))?;
         Ok(Self::connect_parts(Opened {
             settings,
             profile,
@@ -256,8 +258,8 @@ impl Gateway {
         let settings = LiveSettings::from(Settings::clone(&opened.settings));
         let address = opened.listener.as_ref().and_then(|it| it.local_addr().ok());
         let (failed, failures) = mpsc::channel(MAX_FAILURES);
-        let failed = failure_sink(failed, &observer);
-        let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), failed);
+        let sink = failure_sink(failed, &observer);
+        let outbox = Outbox::new(store.clone(), media.clone(), assembled.by_id(), sink);
         let (channels, pairings) = (ChannelTable::default(), Pairings::new(store.clone()));
         let events = GatewayEvents::new(profile.engine(), profile.folder());
         let approvers = opened.settings.approvals_to.clone();
@@ -323,12 +325,11 @@ impl Gateway {
             grants: Grants::default(),
         });
         running.add_channels(&assembled);
-        let inspector = opened.inspector.map(|it| inspected(it, &running));
-        let parts = running.server(opened.settings, opened.tls, assembled, inspector);
-        let server = opened.listener.map(|listener| (listener, parts));
+        let views = views(opened.inspector, &running);
+        let parts = running.server(opened.settings, opened.tls, assembled, views);
         Self {
             running,
-            server,
+            server: opened.listener.map(|listener| (listener, parts)),
             control: opened.control,
             failures,
         }
@@ -436,9 +437,12 @@ async fn read_tls(
 }
 
 /// Lets the inspector show and decide about the gateway.
-fn inspected(inspector: Inspector, running: &Arc<Running>) -> Arc<Inspector> {
-    let view = GatewayView(Arc::downgrade(running));
-    Arc::new(inspector.with_gateway(Arc::new(view)))
+/// Returns what the server shows of the gateway: the inspector, if there is one, and reports.
+fn views(inspector: Option<Inspector>, running: &Arc<Running>) -> GatewayViews {
+    let running = Arc::downgrade(running);
+    let view = GatewayView(running.clone());
+    let inspector = inspector.map(|it| Arc::new(it.with_gateway(Arc::new(view))));
+    (inspector, Arc::new(RunningReports(running)))
 }
 
 /// Binds the server's address, if a channel or the inspector alone needs the server.
@@ -474,17 +478,6 @@ fn failure_sink(failed: mpsc::Sender<SendFailure>, observer: &Observer) -> Failu
         )));
         let _dropped_if_full = failed.try_send(failure);
     })
-}
-
-/// Describes an error with its causes.
-pub(crate) fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -122,11 +122,14 @@ pub fn restore_backup(
     sessions: &SessionsTarget,
     backup: &Path,
 ) -> Result<RestoreSummary, RestoreError> {
-    let locked = StoreLock::take(state).map_err(|error| match error {
-        StoreError::Locked => RestoreError::Running {
-            folder: state.to_owned(),
-        },
-        other => other.into(),
+    let locked = StoreLock::take(state).map_err(|error| {
+        if error == StoreError::Locked {
+            RestoreError::Running {
+                folder: state.to_owned(),
+            }
+        } else {
+            error.into()
+        }
     });
     let _lock = locked?;
     let unpacked = state.join(UNPACKED);
@@ -210,9 +213,11 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
         let mut reader = HashingReader::new(entry);
         write_private(&path, &mut reader).map_err(|error| {
             // An archive that was cut ends in the middle of an entry.
-            match error.kind() {
-                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => unreadable(error),
-                _ => RestoreError::file(&path)(error),
+            let cut = [io::ErrorKind::UnexpectedEof, io::ErrorKind::InvalidData];
+            if cut.contains(&error.kind()) {
+                unreadable(error)
+            } else {
+                RestoreError::file(&path)(error)
             }
         })?;
         found.insert(reader.describe(name));

@@ -22,7 +22,6 @@ use crate::channel_table::ChannelTable;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::grants::Grants;
 use crate::intake::GatewayIntake;
-use crate::metrics::RunningReports;
 use crate::outbox::{Outbox, SendFailure};
 use crate::reload_result::{LastReload, ReloadSource};
 use crate::router::Router;
@@ -41,7 +40,7 @@ use tenterhook_channel::token::{AccessScope, DEFAULT_USER, Tokens, check_user};
 use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
-use tenterhook_web::server::{Logins, ServerParts, TlsIdentity};
+use tenterhook_web::server::{GatewayReports, Logins, ServerParts, TlsIdentity};
 use tenterhook_web::stdio::StdioChannel;
 
 /// How long frames may still be sent when the gateway stops.
@@ -145,15 +144,17 @@ pub(crate) struct Running {
     pub(crate) grants: Grants,
 }
 
+/// What the server shows of the gateway: the inspector, if there is one, and reports.
+pub(crate) type GatewayViews = (Option<Arc<Inspector>>, Arc<dyn GatewayReports>);
+
 impl Running {
     pub(crate) fn server(
         self: &Arc<Self>,
         settings: Arc<Settings>,
         tls: Option<TlsIdentity>,
         assembled: Assembled,
-        inspector: Option<Arc<Inspector>>,
+        (inspector, reports): GatewayViews,
     ) -> ServerParts {
-        let running = Arc::downgrade(self);
         ServerParts {
             settings,
             tls,
@@ -167,7 +168,7 @@ impl Running {
             media: self.media.clone(),
             logins: self.logins.clone(),
             inspector,
-            reports: Arc::new(RunningReports(running)),
+            reports,
         }
     }
 

@@ -11,7 +11,7 @@ use tenterhook_redaction::Redactor;
 /// Replaces the secrets in all texts of a record, whatever its fields are.
 ///
 /// # Errors
-/// Fails if what is left is no record. Then the record must not be shown.
+/// Fails if the rest is not a record. Then it must not be shown.
 pub(crate) fn redacted(record: JournalRecord) -> Result<JournalRecord, serde_json::Error> {
     let redactor = Redactor::shared();
     // No rule has a keyword with a character that JSON escapes, so most records need only this search.

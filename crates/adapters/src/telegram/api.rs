@@ -3,7 +3,6 @@
 //! Parameters are JSON, and `bot_api.rs` has the objects that Telegram answers with.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use reqwest::{Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tenterhook_protocol::error_chain;
 use tenterhook_runners::http::{tls_config, tls_config_without_roots};
 use thiserror::Error;
 
@@ -324,15 +324,7 @@ impl Api {
 
     /// Describes an error of the client, without the address.
     fn describe(&self, error: reqwest::Error) -> String {
-        let error = error.without_url();
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        redact(&text, &self.token)
+        redact(&error_chain(&error.without_url()), &self.token)
     }
 }
 

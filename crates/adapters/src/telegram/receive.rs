@@ -84,9 +84,8 @@ pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Re
             });
             read_message(channel, account, dedupe, (&message, vec![edit]))
         }
-        UpdateContent::Edited(_) => Received::Nothing,
         UpdateContent::CallbackQuery(query) => read_button(channel, *query),
-        UpdateContent::Other => Received::Nothing,
+        UpdateContent::Edited(_) | UpdateContent::Other => Received::Nothing,
     }
 }
 

@@ -277,7 +277,7 @@ fn no_umask_lets_other_users_replace_approvals_hook_files_or_the_journal() {
         let test = Test::new()
             .file(".claude/settings.json", settings)
             .executable(".claude/hooks/guard.sh", "#!/bin/sh\necho no >&2\nexit 2\n");
-        let home = test.home().to_owned();
+        let home = test.home().clone();
         let before = writable_by_others(&home);
         let mut ran = test
             .args(["import", "claude-code", "--project"])

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tenterhook_protocol::excerpt;
+use tenterhook_protocol::{error_chain, excerpt};
 
 use crate::error::{ProviderError, ProviderErrorKind, is_overflow};
 
@@ -102,14 +102,7 @@ pub(super) fn transport_error(error: &(dyn std::error::Error + 'static)) -> Prov
     } else {
         ProviderErrorKind::Broken
     };
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    ProviderError::new(kind, message)
+    ProviderError::new(kind, error_chain(error))
 }
 
 /// Finds the message in an error body. Services put it at `error.message`, `message` or `error`.

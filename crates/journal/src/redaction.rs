@@ -83,21 +83,41 @@ mod tests {
 
     use super::*;
 
+    /// What an engine records in `journal` about an event with a secret in four places.
+    async fn record(journal: Arc<dyn JournalSink>, token: &str) {
+        let engine = Engine::builder().journal(journal).build();
+        engine.on(|_: &PreToolUse| Effect::none());
+        let origin = Origin::default().with_extra("user_token", token);
+        let event = PreToolUse::new(format!("shell {token}"))
+            .with_tool_use_id(token)
+            .with_extra("line", format!("export GH={token}"));
+        let _outcome = engine.dispatcher(origin).dispatch(event).await;
+    }
+
+    fn assert_redacted(records: &str) {
+        for name in ["user_token", "line", "tool_use_id", "subject"] {
+            assert!(records.contains(name), "{name}: {records}");
+        }
+        assert!(!records.contains(TAIL), "{records}");
+    }
+
+    const TAIL: &str = "1x9QzP3vW7kB5nR2mT8yL4cF6dH0sJgA1x9Q";
+
     #[tokio::test]
-    async fn a_secret_that_a_host_adds_to_an_event_is_not_recorded() {
-        let token = format!("ghp_{}", "1x9QzP3vW7kB5nR2mT8yL4cF6dH0sJgA1x9Q");
+    async fn no_field_of_a_record_that_is_passed_on_has_a_secret() {
         let memory = Arc::new(MemoryJournal::new());
         let journal = RedactingJournal::new(memory.clone());
-        let engine = Engine::builder().journal(Arc::new(journal)).build();
-        engine.on(|_: &PreToolUse| Effect::none());
-        let origin = Origin::default().with_extra("user_token", token.as_str());
-        let event = PreToolUse::new("shell").with_extra("line", format!("export GH={token}"));
-        let _outcome = engine.dispatcher(origin).dispatch(event).await;
-        let records = serde_json::to_string(&memory.take()).unwrap();
-        assert!(
-            records.contains("user_token") && records.contains("line"),
-            "{records}"
-        );
-        assert!(!records.contains("1x9QzP3vW7kB5nR2"), "{records}");
+        record(Arc::new(journal), &format!("ghp_{TAIL}")).await;
+        assert_redacted(&serde_json::to_string(&memory.take()).unwrap());
+    }
+
+    #[tokio::test]
+    async fn no_field_of_a_record_in_a_file_has_a_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.jsonl");
+        let journal = Arc::new(crate::FileJournal::open(&path).unwrap());
+        record(journal.clone(), &format!("ghp_{TAIL}")).await;
+        journal.close().unwrap();
+        assert_redacted(&std::fs::read_to_string(&path).unwrap());
     }
 }

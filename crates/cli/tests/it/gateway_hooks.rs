@@ -543,7 +543,10 @@ fn a_stranger_is_paired_once_and_stays_admitted() {
     let wrong = beside(&running, "pair approve tg AAAAAAAA");
     assert!(wrong.starts_with("error: "), "{wrong}");
     let approved = beside(&running, &format!("pair approve tg {code}"));
-    assert!(approved.starts_with("Admitted `42` as "), "{approved}");
+    assert!(
+        approved.starts_with("Admitted Ada (`42`) as "),
+        "{approved}"
+    );
     let listed = beside(&running, "pair list");
     assert!(listed.contains(" by the command line"), "{listed}");
     let again = beside(&running, &format!("pair approve tg {code}"));

@@ -16,7 +16,7 @@ use crate::shown_sessions::ShownSessions;
 const POSITIONS_PER_SECOND: u64 = 1_000_000;
 
 /// Keeps the newest records of an engine for the inspector. It does not remove secrets: wrap it in a
-/// [`RedactingJournal`](tenterhook_journal::RedactingJournal).
+/// `RedactingJournal` of `tenterhook-journal`.
 #[derive(Debug)]
 pub struct LiveJournal {
     log: Arc<RecordLog>,

@@ -104,7 +104,7 @@ impl Settings {
         })
     }
 
-    /// Returns the address of the server. `None` if there is none: no channel needs it, and the inspector has no address
+    /// Returns the address of the server. `None` if no server is started: no channel needs it, and the inspector has no address
     /// of its own.
     pub fn server_address(&self) -> Option<SocketAddr> {
         let mut channels = self.channels.iter();

@@ -15,7 +15,7 @@ use tenterhook_engine::{Engine, HookObserver, HookSpec, JournalSink, SessionId};
 use tenterhook_gateway::gateway::MEDIA_FOLDER;
 use tenterhook_gateway::session_key::is_owners_session;
 use tenterhook_inspect::ShownSessions;
-use tenterhook_journal::{FileJournal, RedactingJournal};
+use tenterhook_journal::FileJournal;
 use tenterhook_process::hide_variables;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
 use tenterhook_runners::worker::{Extension, Worker};
@@ -130,7 +130,6 @@ impl ChatProfile {
         let journal = journal::open(&args.journal)?;
         let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
         let live = inspector.map(LiveInspector::journal);
-        let live = live.map(|live| Arc::new(RedactingJournal::new(live)) as Arc<dyn JournalSink>);
         let sinks: Vec<_> = written.into_iter().chain(live).collect();
         let sink = (!sinks.is_empty()).then(|| Arc::new(FanOutSink { sinks }) as _);
         let observers = inspector.and_then(LiveInspector::observer);

@@ -64,7 +64,7 @@ fn unusable(path: &Path, cause: &str) -> CliError {
     CliError::new(Exit::Config, message)
 }
 
-/// Reads the file. Returns `None` if there is none.
+/// Reads the file. Returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, String> {
     match std::fs::metadata(path) {
         // Opening a pipe would block.

@@ -95,7 +95,7 @@ pub struct BackupSummary {
 }
 
 /// A file that belongs into a backup.
-struct Source {
+pub(crate) struct Source {
     name: String,
     path: PathBuf,
     /// How much of it belongs into the backup. `None` for a file that does not change once it is there.
@@ -217,7 +217,11 @@ fn list(
     Ok(sources)
 }
 
-fn write_archive(about: &About, sources: &[Source], file: &Path) -> Result<u64, BackupError> {
+pub(crate) fn write_archive(
+    about: &About,
+    sources: &[Source],
+    file: &Path,
+) -> Result<u64, BackupError> {
     let failed = || BackupError::file(file);
     let folder = folder_of(file);
     let mut unfinished = NamedTempFile::new_in(folder).map_err(BackupError::file(folder))?;
@@ -229,8 +233,10 @@ fn write_archive(about: &About, sources: &[Source], file: &Path) -> Result<u64, 
         let read = |error| BackupError::file(&source.path)(error);
         let opened = match File::open(&source.path) {
             Ok(opened) => opened,
-            // It was too old, and was removed since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // It was too old, and was removed since it was listed. The store is never removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && source.name != STORE_FILE => {
+                continue;
+            }
             Err(error) => return Err(read(error)),
         };
         let size = match source.len {

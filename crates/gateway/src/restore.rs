@@ -201,6 +201,10 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
         if name == CHECKSUMS {
             let expected: BTreeSet<ArchivedFile> = read_json(entry).map_err(damaged)?;
             return if expected == found {
+                // Without this check, an empty store would replace the messages.
+                if !found.iter().any(|file| file.name == STORE_FILE) {
+                    return Err(damaged(format!("it has no `{STORE_FILE}`")));
+                }
                 Ok(about)
             } else {
                 let changed = expected.symmetric_difference(&found).next();
@@ -228,15 +232,18 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
 /// Refuses an archive of a later layout, of which nothing else may be known.
 fn check_layout(about: &serde_json::Value, backup: &Path) -> Result<(), RestoreError> {
     let found = about.get("layout").and_then(serde_json::Value::as_u64);
-    let found = found.and_then(|found| u32::try_from(found).ok());
-    if found == Some(LAYOUT) {
+    let Some(found) = found.and_then(|found| u32::try_from(found).ok()) else {
+        let path = backup.to_owned();
+        return Err(RestoreError::NotABackup { path });
+    };
+    if found == LAYOUT {
         return Ok(());
     }
     let version = about.get("version").and_then(serde_json::Value::as_str);
     Err(RestoreError::Newer {
         path: backup.to_owned(),
         version: version.unwrap_or("?").escape_debug().to_string(),
-        found: found.unwrap_or_default(),
+        found,
     })
 }
 
@@ -393,4 +400,32 @@ fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
 fn sync_folder(folder: &Path) -> Result<(), RestoreError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(RestoreError::file(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::write_archive;
+
+    #[test]
+    fn a_backup_without_a_store_is_refused_and_replaces_no_messages() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, backup) = (folder.path().join("state"), folder.path().join("backup"));
+        drop(Store::open(&state).unwrap());
+        let before = fs::read(state.join(STORE_FILE)).unwrap();
+        let about = About {
+            layout: LAYOUT,
+            version: "0".to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            sessions: None,
+        };
+        write_archive(&about, &[], &backup).unwrap();
+        let sessions = SessionsTarget {
+            folder: folder.path().join("sessions"),
+            is_named: true,
+        };
+        let refused = restore_backup(&state, &sessions, &backup).unwrap_err();
+        assert!(matches!(refused, RestoreError::Damaged { .. }), "{refused}");
+        assert_eq!(fs::read(state.join(STORE_FILE)).unwrap(), before);
+    }
 }

@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, ready};
 use jiff::Timestamp;
 use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
+use tenterhook_journal::redacted_line;
 
 use crate::record_log::{LogLimits, RecordLog};
 use crate::shown_sessions::ShownSessions;
@@ -15,8 +16,7 @@ use crate::shown_sessions::ShownSessions;
 /// so a page notices that the program was restarted. JavaScript can represent these numbers exactly.
 const POSITIONS_PER_SECOND: u64 = 1_000_000;
 
-/// Keeps the newest records of an engine for the inspector. It does not remove secrets: wrap it in a
-/// `RedactingJournal` of `tenterhook-journal`.
+/// Keeps the newest records of an engine for the inspector, without the secrets in them.
 #[derive(Debug)]
 pub struct LiveJournal {
     log: Arc<RecordLog>,
@@ -62,9 +62,9 @@ impl Default for LiveJournal {
     }
 }
 
+/// A record whose secrets cannot be removed is left out.
 fn line(record: &JournalRecord) -> Option<Bytes> {
-    // A record consists of texts and numbers only, so this does not fail.
-    serde_json::to_vec(record).ok().map(Bytes::from)
+    redacted_line(record).ok().map(Bytes::from)
 }
 
 impl JournalSink for LiveJournal {

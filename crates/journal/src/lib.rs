@@ -37,9 +37,9 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::redaction::{redacted, withheld};
+use crate::redaction::withheld;
 
-pub use crate::redaction::RedactingJournal;
+pub use crate::redaction::{RedactingJournal, redacted_line};
 
 /// The number of dispatches that may wait for the disk before the next dispatch has to wait.
 const QUEUED_DISPATCHES: usize = 256;
@@ -260,13 +260,13 @@ impl Writer {
         closing: CancellationToken,
     ) -> io::Result<()> {
         while let Some(Some(batch)) = closing.run_until_cancelled(records.recv()).await {
-            self.write(batch);
+            self.write(&batch);
         }
         // Closing wakes senders that wait for room in the queue. Records that they still send are
         // not awaited, because their thread may be the one that waits for this one.
         records.close();
         while let Ok(batch) = records.try_recv() {
-            self.write(batch);
+            self.write(&batch);
         }
         // Most events have no hooks and leave no record, and even a sync without new data may wait
         // for the disk.
@@ -314,16 +314,22 @@ impl Writer {
 
     /// Writes the records of one dispatch in a single write, so that several processes can share a
     /// file without mixing their lines.
-    fn write(&mut self, batch: Vec<JournalRecord>) {
+    fn write(&mut self, batch: &[JournalRecord]) {
         self.follow_rotation();
         let mut lines = Vec::new();
         if self.is_torn {
             lines.push(b'\n');
         }
         for record in batch {
-            if let Err(error) = append_redacted(&mut lines, record) {
-                note(&self.problem, &withheld(&error));
-                self.first_error.get_or_insert(error.into());
+            match redacted_line(record) {
+                Ok(line) => {
+                    lines.extend(line.into_bytes());
+                    lines.push(b'\n');
+                }
+                Err(error) => {
+                    note(&self.problem, &withheld(&error));
+                    self.first_error.get_or_insert(error.into());
+                }
             }
         }
         let written = self.file.write_all(&lines);
@@ -334,14 +340,6 @@ impl Writer {
             self.first_error.get_or_insert(error);
         }
     }
-}
-
-/// Appends a record as a line, without its secrets. An error leaves `lines` as it was.
-fn append_redacted(lines: &mut Vec<u8>, record: JournalRecord) -> Result<(), serde_json::Error> {
-    let line = serde_json::to_vec(&redacted(record)?)?;
-    lines.extend(line);
-    lines.push(b'\n');
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

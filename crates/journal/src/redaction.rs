@@ -8,22 +8,35 @@ use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
 use tenterhook_redaction::Redactor;
 
-/// Replaces the secrets in all texts of a record, whatever its fields are.
+/// Returns a record as JSON, without the secrets in its texts, whatever its fields are.
 ///
 /// # Errors
-/// Fails if the rest is not a record. Then it must not be shown.
-pub(crate) fn redacted(record: JournalRecord) -> Result<JournalRecord, serde_json::Error> {
-    let redactor = Redactor::shared();
-    // No rule has a keyword with a character that JSON escapes, so most records need only this search.
-    if !redactor.has_keyword(&serde_json::to_string(&record)?) {
-        return Ok(record);
+/// Fails if the record is not a record any more without its secrets. Then it must not be shown.
+pub fn redacted_line(record: &JournalRecord) -> Result<String, serde_json::Error> {
+    let line = serde_json::to_string(record)?;
+    match changed(record, &line)? {
+        Some(redacted) => serde_json::to_string(&redacted),
+        None => Ok(line),
     }
-    let mut value = serde_json::to_value(record)?;
-    redactor.redact_value(&mut value);
-    serde_json::from_value(value)
 }
 
-/// Passes records to another sink without their secrets. A [`FileJournal`](crate::FileJournal) needs none.
+/// Returns a record without its secrets, or `None` if it has none. `line` is the record as JSON.
+fn changed(record: &JournalRecord, line: &str) -> Result<Option<JournalRecord>, serde_json::Error> {
+    let redactor = Redactor::shared();
+    // No rule has a keyword with a character that JSON escapes, so most records need only this search.
+    if !redactor.has_keyword(line) {
+        return Ok(None);
+    }
+    let mut value = serde_json::to_value(record)?;
+    if redactor.redact_value(&mut value) {
+        serde_json::from_value(value).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// Passes records to another sink without their secrets, for sinks that show records in another form than
+/// [`redacted_line`]. A [`FileJournal`](crate::FileJournal) removes secrets itself.
 #[derive(Debug)]
 pub struct RedactingJournal {
     inner: Arc<dyn JournalSink>,
@@ -40,10 +53,14 @@ impl RedactingJournal {
     }
 
     fn redacted(&self, record: JournalRecord) -> Option<JournalRecord> {
-        let redacted = redacted(record);
-        redacted
-            .inspect_err(|error| *self.problem.lock() = Some(withheld(error)))
-            .ok()
+        let line = serde_json::to_string(&record);
+        match line.and_then(|line| changed(&record, &line)) {
+            Ok(redacted) => Some(redacted.unwrap_or(record)),
+            Err(error) => {
+                *self.problem.lock() = Some(withheld(&error));
+                None
+            }
+        }
     }
 }
 

@@ -363,3 +363,11 @@ proptest! {
         prop_assert!(redacted.len() <= text.len() * 40 + 40);
     }
 }
+
+// A journal searches its records as JSON before it looks at single texts.
+#[test]
+fn no_keyword_is_written_in_another_way_in_json() {
+    for word in RULES.iter().flat_map(|rule| rule.words) {
+        assert_eq!(serde_json::to_string(word).unwrap(), format!("\"{word}\""));
+    }
+}

@@ -209,7 +209,8 @@ fn sinks(
     terminal: &Arc<Terminal>,
 ) -> Vec<Arc<dyn JournalSink>> {
     let timeline = args.timeline.then(|| {
-        Arc::new(Timeline::new(Arc::clone(terminal), &loaded.specs)) as Arc<dyn JournalSink>
+        let timeline = Timeline::new(Arc::clone(terminal), &loaded.specs);
+        Arc::new(RedactingJournal::new(Arc::new(timeline))) as Arc<dyn JournalSink>
     });
     file.map(|file| Arc::clone(file) as _)
         .into_iter()
@@ -239,7 +240,7 @@ fn sink(sinks: impl Iterator<Item = Arc<dyn JournalSink>>) -> Option<Arc<dyn Jou
     let sinks: Vec<_> = sinks.collect();
     (!sinks.is_empty()).then(|| {
         let sink: Arc<dyn JournalSink> = Arc::new(FanOutSink { sinks });
-        Arc::new(RedactingJournal::new(Arc::new(JournalWithoutFeed(sink)))) as _
+        Arc::new(JournalWithoutFeed(sink)) as _
     })
 }
 

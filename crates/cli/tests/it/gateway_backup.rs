@@ -13,17 +13,17 @@ use crate::chat_client::ChatClient;
 use crate::stage::{Ran, Running, Test, eventually};
 
 const SCRIPT: &str = "turns: [{text: Hello from the agent., repeat: true}]";
-const ANSWER: &str = "Hello from the agent.";
+pub(crate) const ANSWER: &str = "Hello from the agent.";
 
 /// Holds messages of the chat `held` until a file exists.
-const HOLD: &str = "\
+pub(crate) const HOLD: &str = "\
 hooks:
   - event: message_receive
     command: \"grep -q held && touch held && until [ -e go ]; do sleep 0.02; done; true\"
     timeout: 100
 ";
 
-fn prepare(test: Test) -> Test {
+pub(crate) fn prepare(test: Test) -> Test {
     test.args("gateway run --no-journal --listen 127.0.0.1:0".split(' '))
         .script(SCRIPT)
 }

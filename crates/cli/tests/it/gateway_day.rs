@@ -112,7 +112,7 @@ fn prepare(test: Test) -> Test {
         .after("trap '' XFSZ; exec 2>> stderr.log; exec ../bin/tenterhook \"$@\"")
 }
 
-/// Puts the program in the place of the one that is installed, which may run.
+/// Replaces the installed program, also while it runs.
 fn install(bin: &std::path::Path, program: &str) {
     fs::create_dir_all(bin).unwrap();
     fs::copy(program, bin.join("new")).unwrap();

@@ -3,24 +3,10 @@
 use std::io::Read as _;
 
 use crate::chat_client::ChatClient;
+use crate::gateway_backup::{ANSWER, HOLD, prepare};
 use crate::stage::{Test, eventually};
 
-const SCRIPT: &str = "turns: [{text: Hello from the agent., repeat: true}]";
-const ANSWER: &str = "Hello from the agent.";
 const SETTINGS: &str = "turns: { drain: 1s }\nchannels: { http: {} }";
-
-/// Holds messages of the chat `held` until a file exists.
-const HOLD: &str = "\
-hooks:
-  - event: message_receive
-    command: \"grep -q held && touch held && until [ -e go ]; do sleep 0.02; done; true\"
-    timeout: 100
-";
-
-fn prepare(test: Test) -> Test {
-    test.args("gateway run --no-journal --listen 127.0.0.1:0".split(' '))
-        .script(SCRIPT)
-}
 
 /// Returns the status and the body of an answer.
 fn get(client: &ChatClient, path: &str, head: &str) -> (String, String) {

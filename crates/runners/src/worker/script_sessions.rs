@@ -436,7 +436,8 @@ impl ScriptSessions {
     fn too_many_sessions(&self) -> WorkerError {
         WorkerError::NotReady {
             message: format!(
-                "`{}` may lack what it prepared when the session began, because too many sessions have started;                  end some of them, then begin a new session, for example with `/new`",
+                "`{}` may lack what it prepared when the session began, because too many sessions have started; \
+                 end some of them, then begin a new session, for example with `/new`",
                 self.name
             ),
         }

@@ -15,6 +15,8 @@ use crate::command::doctor::DoctorArgs;
 use crate::command::events::EventsArgs;
 use crate::command::explain::ExplainArgs;
 use crate::command::fire::args::FireArgs;
+#[cfg(unix)]
+use crate::command::gateway::GatewayArgs;
 use crate::command::import::ImportArgs;
 use crate::command::init::InitArgs;
 use crate::command::inspect::InspectArgs;
@@ -35,8 +37,6 @@ use crate::command::trust::TrustArgs;
 use crate::command::uninstall::UninstallArgs;
 #[cfg(unix)]
 use crate::command::worker::WorkerArgs;
-#[cfg(unix)]
-use tenterhook_gateway_commands::GatewayArgs;
 use tenterhook_setup::allow::AllowArgs;
 use tenterhook_setup::exit::EXIT_HELP;
 

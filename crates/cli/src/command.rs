@@ -11,6 +11,8 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod fire;
+#[cfg(unix)]
+pub(crate) mod gateway;
 pub(crate) mod host_args;
 pub(crate) mod import;
 pub(crate) mod init;

@@ -24,7 +24,7 @@ use crate::command::{
     man, run, sessions, snapshot, status, test, tools, trust, uninstall,
 };
 #[cfg(unix)]
-use crate::command::{daemon, doctor, protect, reload, worker};
+use crate::command::{daemon, doctor, gateway, protect, reload, worker};
 use crate::command_names::{suggest_command, with_real_name};
 use crate::fire_call::FireCall;
 use tenterhook_setup::error::CliError;
@@ -133,9 +133,7 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Test(args) => test::test(args, interrupts).await,
         Command::Run(args) => Box::pin(run::run(*args, interrupts)).await,
         #[cfg(unix)]
-        Command::Gateway(args) => {
-            Box::pin(tenterhook_gateway_commands::gateway(args, interrupts)).await
-        }
+        Command::Gateway(args) => Box::pin(gateway::gateway(args, interrupts)).await,
         Command::Inspect(args) => Box::pin(inspect::inspect(args, interrupts)).await,
         Command::Fire(args) => fire::fire(args, interrupts).await,
         Command::List(args) => list::list(args, interrupts).await,

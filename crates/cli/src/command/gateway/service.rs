@@ -15,9 +15,9 @@ use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output;
 
-use crate::args::{GatewayRunArgs, ServicePrintArgs, SettingsArgs};
-use crate::secret_file::SECRET_FILE;
-use crate::settings;
+use crate::command::gateway::args::{GatewayRunArgs, ServicePrintArgs, SettingsArgs};
+use crate::command::gateway::secret_file::SECRET_FILE;
+use crate::command::gateway::settings;
 
 /// The variable in which a service manager names the socket that takes states.
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";

@@ -9,7 +9,7 @@ use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
 
-use crate::args::ChannelCheckArgs;
+use crate::command::gateway::args::ChannelCheckArgs;
 
 pub(super) async fn check(
     args: ChannelCheckArgs,

@@ -12,9 +12,9 @@ use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
-use crate::args::GatewayCheckArgs;
-use crate::profile::ChatProfile;
-use crate::{settings, voice};
+use crate::command::gateway::args::GatewayCheckArgs;
+use crate::command::gateway::profile::ChatProfile;
+use crate::command::gateway::{settings, voice};
 
 pub(super) async fn check(
     args: GatewayCheckArgs,

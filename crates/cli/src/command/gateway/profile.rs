@@ -33,10 +33,10 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_trust::ProjectHook;
 use tokio::runtime::Handle;
 
-use crate::access;
-use crate::client::state_folder;
-use crate::hook_log::HookLog;
-use crate::voice;
+use crate::command::gateway::access;
+use crate::command::gateway::client::state_folder;
+use crate::command::gateway::hook_log::HookLog;
+use crate::command::gateway::voice;
 use tenterhook_setup::session_store::warn_of;
 
 /// How a question describes the settings to the user.

@@ -10,9 +10,9 @@ use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
-use crate::args::{ListArgs, TokenArgs, TokenCommand};
-use crate::client::{Proven, administer, entries, text};
-use crate::grant::give_rights;
+use crate::command::gateway::args::{ListArgs, TokenArgs, TokenCommand};
+use crate::command::gateway::client::{Proven, administer, entries, text};
+use crate::command::gateway::grant::give_rights;
 
 pub(super) async fn token(command: TokenCommand, interrupts: &Interrupts) -> Result<(), CliError> {
     match command {

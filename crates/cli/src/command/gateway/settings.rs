@@ -13,7 +13,7 @@ use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::{show_warnings, warn};
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::args::{Listen, SettingsArgs};
+use crate::command::gateway::args::{Listen, SettingsArgs};
 
 /// The name of the file in the user's configuration folder.
 const FILE: &str = "gateway.yaml";

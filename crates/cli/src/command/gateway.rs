@@ -3,8 +3,6 @@
 //! `run` is the gateway itself. `check`, `doctor`, `service`, `import`, `channel` and `restore` need no gateway. All other commands
 //! are requests to the gateway that runs, over the control socket in its state folder.
 
-#![forbid(unsafe_code)]
-
 mod access;
 mod args;
 mod backup;
@@ -33,16 +31,16 @@ use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
 
-use crate::args::{ChannelCommand, GatewayCommand, ServiceCommand};
+use crate::command::gateway::args::{ChannelCommand, GatewayCommand, ServiceCommand};
 
-pub use crate::args::GatewayArgs;
+pub(crate) use crate::command::gateway::args::GatewayArgs;
 
 /// Runs a subcommand of `tenterhook gateway`.
 ///
 /// # Errors
 ///
 /// Describes what is wrong, with the exit status.
-pub async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+pub(crate) async fn gateway(args: GatewayArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     load_secrets(&args.command)?;
     let done = match args.command {
         GatewayCommand::Run(args) => return Box::pin(run::run(*args, interrupts)).await,

@@ -16,8 +16,8 @@ use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 
-use crate::args::SettingsArgs;
-use crate::settings;
+use crate::command::gateway::args::SettingsArgs;
+use crate::command::gateway::settings;
 
 /// The name of the file.
 pub(super) const SECRET_FILE: &str = "gateway.env";

@@ -13,8 +13,8 @@ use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
-use crate::args::{ListArgs, SendArgs};
-use crate::client::{call, entries, text as text_of};
+use crate::command::gateway::args::{ListArgs, SendArgs};
+use crate::command::gateway::client::{call, entries, text as text_of};
 
 pub(super) async fn chats(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let listed = json!({ "chats": call("chats", json!({}), interrupts).await? });

@@ -13,9 +13,9 @@ use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::live_inspector::LiveInspector;
 
-use crate::args::{Listen, SettingsArgs};
-use crate::profile::ChatProfile;
-use crate::settings;
+use crate::command::gateway::args::{Listen, SettingsArgs};
+use crate::command::gateway::profile::ChatProfile;
+use crate::command::gateway::settings;
 
 /// What the user reads after a signal.
 const NOT_BY_SIGNAL: &str = "a signal does not show who sent it, so only the settings were reloaded; run `tenterhook \

@@ -15,8 +15,8 @@ use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
-use crate::args::BackupArgs;
-use crate::client::{call_if_running, state_folder};
+use crate::command::gateway::args::BackupArgs;
+use crate::command::gateway::client::{call_if_running, state_folder};
 
 pub(super) async fn backup(args: BackupArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let file = session_store::absolute(&args.file)?;

@@ -7,7 +7,7 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::client::{Proven, administer, call, call_if_running, entries, text};
+use crate::command::gateway::client::{Proven, administer, call, call_if_running, entries, text};
 
 /// Sends a request that gives rights. `action` names what only the user may do. With `is_stored`, the request changes the
 /// stored state if no gateway runs.

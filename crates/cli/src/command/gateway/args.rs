@@ -11,7 +11,7 @@ use tenterhook_setup::session_store::SessionDirArgs;
 
 /// The arguments of `tenterhook gateway`.
 #[derive(Debug, Parser)]
-pub struct GatewayArgs {
+pub(crate) struct GatewayArgs {
     #[command(subcommand)]
     pub(crate) command: GatewayCommand,
 }

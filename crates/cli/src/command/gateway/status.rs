@@ -13,9 +13,9 @@ use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
-use crate::args::{ChannelsArgs, ChannelsCommand, ListArgs};
-use crate::client::{call, entries, state_folder, text};
-use crate::grant::give_rights;
+use crate::command::gateway::args::{ChannelsArgs, ChannelsCommand, ListArgs};
+use crate::command::gateway::client::{call, entries, state_folder, text};
+use crate::command::gateway::grant::give_rights;
 
 pub(super) async fn status(args: ListArgs, interrupts: &Interrupts) -> Result<(), CliError> {
     let status = call("status", json!({}), interrupts).await?;

@@ -22,13 +22,13 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::escape::escape_line;
 
-use crate::args::GatewayRunArgs;
-use crate::client::state_folder;
-use crate::profile::ChatProfile;
-use crate::reload::GatewayReload;
-use crate::service::notify;
-use crate::settings;
-use crate::status;
+use crate::command::gateway::args::GatewayRunArgs;
+use crate::command::gateway::client::state_folder;
+use crate::command::gateway::profile::ChatProfile;
+use crate::command::gateway::reload::GatewayReload;
+use crate::command::gateway::service::notify;
+use crate::command::gateway::settings;
+use crate::command::gateway::status;
 
 /// The user of the link that is printed at the start.
 const OWNER: &str = "owner";

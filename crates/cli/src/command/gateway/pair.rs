@@ -9,9 +9,9 @@ use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 
-use crate::args::{ListArgs, PairCommand};
-use crate::client::{Proven, administer, entries, text};
-use crate::grant::give_rights;
+use crate::command::gateway::args::{ListArgs, PairCommand};
+use crate::command::gateway::client::{Proven, administer, entries, text};
+use crate::command::gateway::grant::give_rights;
 
 pub(super) async fn pair(command: PairCommand, interrupts: &Interrupts) -> Result<(), CliError> {
     let (method, params) = match command {

@@ -19,10 +19,10 @@ use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
 
-use crate::args::{GatewayCheckArgs, GatewayDoctorArgs};
-use crate::client::state_folder;
-use crate::profile::ChatProfile;
-use crate::{round_trip, settings, voice};
+use crate::command::gateway::args::{GatewayCheckArgs, GatewayDoctorArgs};
+use crate::command::gateway::client::state_folder;
+use crate::command::gateway::profile::ChatProfile;
+use crate::command::gateway::{round_trip, settings, voice};
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

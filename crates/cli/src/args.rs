@@ -4,6 +4,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::command::allow::AllowArgs;
 use crate::command::check::CheckArgs;
 use crate::command::completions::CompletionsArgs;
 #[cfg(unix)]
@@ -37,7 +38,6 @@ use crate::command::trust::TrustArgs;
 use crate::command::uninstall::UninstallArgs;
 #[cfg(unix)]
 use crate::command::worker::WorkerArgs;
-use tenterhook_setup::allow::AllowArgs;
 use tenterhook_setup::exit::EXIT_HELP;
 
 /// Lifecycle hooks for AI agents: one engine, every protocol.

@@ -1,5 +1,6 @@
 //! The subcommands. Each has a file with its options, its work and its output.
 
+pub(crate) mod allow;
 pub(crate) mod check;
 pub(crate) mod completions;
 #[cfg(unix)]

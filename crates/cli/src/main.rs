@@ -2,15 +2,25 @@
 
 #![forbid(unsafe_code)]
 
+mod agent_args;
+mod ancestry;
 mod args;
 mod command;
 mod command_names;
 mod conversation;
+mod displaced;
 mod event_name;
 mod fire_call;
+mod hook_args;
 mod inspector_page;
+mod journal_args;
+mod notice;
+#[cfg(unix)]
+mod passphrase;
+mod session_dir_args;
 mod working_dir;
 
+use crate::notice::usage_error;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -20,8 +30,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Args, Command};
 use crate::command::{
-    check, completions, demo, disable, events, explain, fire, import, init, inspect, install, list,
-    man, run, sessions, snapshot, status, test, tools, trust, uninstall,
+    allow, check, completions, demo, disable, events, explain, fire, import, init, inspect,
+    install, list, man, run, sessions, snapshot, status, test, tools, trust, uninstall,
 };
 #[cfg(unix)]
 use crate::command::{daemon, doctor, gateway, protect, reload, worker};
@@ -41,6 +51,7 @@ fn main() -> ExitCode {
     if tenterhook_shim::is_started_as_shim() {
         return tenterhook_shim::run();
     }
+    warning::show_with(notice::show);
     let words: Vec<OsString> = with_real_name(std::env::args_os().collect());
     let (result, fire) = match Args::try_parse_from(&words) {
         Ok(args) => {
@@ -68,7 +79,7 @@ fn main() -> ExitCode {
 /// Prints help and the version on stdout. Anything else is a usage error.
 fn show_usage(error: clap::Error, words: &[OsString]) -> Result<Exit, CliError> {
     if error.use_stderr() {
-        return Err(CliError::usage(suggest_command(error, words)));
+        return Err(usage_error(suggest_command(error, words)));
     }
     output::keep(error.print());
     Ok(Exit::Done)
@@ -99,7 +110,7 @@ fn finish(result: Result<Exit, CliError>, fire: Option<FireCall>) -> Exit {
     let exit = match (result, written) {
         (Ok(exit), None) => exit,
         (Err(error), _) | (Ok(_), Some(error)) => {
-            warning::show_error(&error);
+            notice::show_error(&error);
             error.exit
         }
     };
@@ -141,7 +152,7 @@ async fn dispatch(command: Command, interrupts: &Interrupts) -> Result<Exit, Cli
         Command::Events(args) => events::events(&args),
         Command::Tools(args) => tools::tools(&args),
         Command::Trust(args) => trust::trust(args, interrupts).await,
-        Command::Allow(args) => tenterhook_setup::allow::allow(args, interrupts).await,
+        Command::Allow(args) => allow::allow(args, interrupts).await,
         Command::Check(args) => check::check(args, interrupts).await,
         Command::Import(args) => import::import(&args, interrupts).await,
         Command::Disable(args) => disable::disable(args, interrupts).await,

@@ -1,8 +1,8 @@
 //! What needs the user's attention in the state of the daemon.
 
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::guard_problem::{GuardProblem, GuardProblemKind};
 use tenterhook_systems::host::HostAgent;
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::requests::{DaemonStatus, ProjectStatus};
 

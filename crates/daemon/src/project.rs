@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Parser as _;
 use futures_util::FutureExt as _;
 use tenterhook_discovery::{
     Change, ChangeKind, DiscoveredHooks, FoundExtension, FoundScript, Loaded, Reloaded, Reloader,
@@ -16,7 +15,7 @@ use tenterhook_hookfile::BrokenSource;
 use tenterhook_runners::worker::NoHost;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
-use tenterhook_setup::hook_args::HookArgs;
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::{approval, exceptions, extensions, hooks};
 use tenterhook_systems::host::denial::DecidingHook;
 use tenterhook_trust::Trust;
@@ -68,17 +67,16 @@ impl HostedProject {
         start: PathBuf,
         journal: Arc<dyn JournalSink>,
     ) -> Result<Self, CliError> {
-        let args = HookArgs::try_parse_from(["tenterhook"]).map_err(CliError::usage)?;
-        let args = HookArgs {
+        let options = HookOptions {
             host: Some(host),
-            ..args
+            ..HookOptions::default()
         };
         let approvals = approval::load_approvals(&start).await?;
         let trust = approvals.map_or_else(Trust::none, Trust::Approved);
-        let (services, _models) = hooks::services(&args.config)?;
+        let (services, _models) = hooks::services(None)?;
         let (output, services) = extensions::recorded(Arc::new(NoHost), services);
         output.record_in(Some(Arc::clone(&journal)));
-        let sources = hooks::sources(&args, &start, services, trust)?;
+        let sources = hooks::sources(&options, &start, services, trust)?;
         let mut places = sources.places();
         places.extend(data_dir().map(|dir| dir.join(DISABLED)));
         // Before loading, so that a change in the meantime is noticed.

@@ -32,6 +32,7 @@ mod decision;
 mod effect;
 mod envelope;
 mod error_chain;
+pub mod escape;
 pub mod event;
 mod event_kind;
 pub mod example;

@@ -8,7 +8,7 @@ use tenterhook_discovery::Loaded;
 use tenterhook_engine::{Engine, HookSpec};
 use tenterhook_hookfile::{AgentDefinition, AgentFile};
 
-use crate::agent_args::AgentArgs;
+use crate::agent_options::AgentOptions;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -26,11 +26,11 @@ fn file_of_root(loaded: &Loaded) -> Option<&AgentFile> {
 
 /// Returns the configuration of the main agent. The session, the model, the tools and the templates are added by others.
 pub fn config(
-    args: &AgentArgs,
+    options: &AgentOptions,
     loaded: &Loaded,
     frontend: Arc<dyn Frontend>,
 ) -> Result<AgentConfig, CliError> {
-    let cwd = session_store::absolute(&args.cwd)?;
+    let cwd = session_store::absolute(&options.cwd)?;
     if !cwd.is_dir() {
         let message = format!("`{}` is not a directory", cwd.display());
         return Err(
@@ -39,19 +39,19 @@ pub fn config(
     }
     let defaults = AgentLimits::default();
     let limits = AgentLimits {
-        max_iterations: args
+        max_iterations: options
             .max_iterations
             .or_else(|| root(loaded)?.max_iterations)
             .unwrap_or(defaults.max_iterations),
         repeated_calls: root(loaded)
             .and_then(|root| root.max_consecutive_tool_calls)
             .unwrap_or(defaults.repeated_calls),
-        compact_at: args.compact_at,
-        token_budget: args.token_budget,
+        compact_at: options.compact_at,
+        token_budget: options.token_budget,
         ..defaults
     };
-    let permissions = rules::permissions(args, loaded)?;
-    let workspace = config_dir::workspace(&args.hooks.place)?;
+    let permissions = rules::permissions(options, loaded)?;
+    let workspace = config_dir::workspace(&options.hooks.place)?;
     let mut config = AgentConfig {
         cwd,
         permissions,
@@ -86,11 +86,15 @@ pub fn config(
 }
 
 /// Builds an agent, and checks its permission rules.
-pub fn build(args: &AgentArgs, config: AgentConfig, engine: Engine) -> Result<Agent, CliError> {
+pub fn build(
+    options: &AgentOptions,
+    config: AgentConfig,
+    engine: Engine,
+) -> Result<Agent, CliError> {
     let agent = config
         .build(engine)
         .map_err(|error| CliError::of(Exit::Config, &error))?;
-    rules::check(args, &agent)?;
+    rules::check(options, &agent)?;
     Ok(agent)
 }
 

@@ -1,23 +1,17 @@
 //! Opens the user's approvals, and reports project hooks that are not approved or that differ from their approved
 //! versions. `command/trust.rs` approves and revokes.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook_engine::RegisteredHook;
 use tenterhook_trust::{Approvals, DivergedHook, Divergence, ProjectHook, TrustError, TrustState};
 
-use crate::ancestry;
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::warning::{hint, warn};
-use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::line_source::LineSource;
-use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
-use tenterhook_terminal::trust_report::{name_of, name_of_diverged};
+use tenterhook_protocol::escape::escape_line;
 
 /// The maximum number of hooks that a warning names one by one.
 const MAX_NAMED: usize = 5;
@@ -83,7 +77,7 @@ pub fn warn_of_diverged(diverged: &[DivergedHook]) {
         let names = list_of(
             in_force
                 .iter()
-                .map(|hook| format!("`{}` ({})", name_of_diverged(hook), what_happened(hook))),
+                .map(|hook| format!("`{}` ({})", hook.shown_name(), what_happened(hook))),
         );
         warn(format_args!("{}: {names}", count_in_force(in_force.len())));
         hint(
@@ -177,7 +171,7 @@ pub fn names_of(hooks: &[&ProjectHook]) -> String {
     list_of(
         hooks
             .iter()
-            .map(|hook| format!("`{}`", name_of(&hook.item))),
+            .map(|hook| format!("`{}`", hook.item.shown_name())),
     )
 }
 
@@ -209,91 +203,4 @@ pub fn warn_of_unasked(brought: &[ProjectHook]) {
     let names = names_of(&withheld);
     warn(format_args!("{what} not approved and did not run: {names}"));
     hint("review with `tenterhook trust --show`");
-}
-
-/// What the user chose to do with approvals that were given in another folder or repository.
-enum Choice {
-    Keep,
-    Accept,
-    Revoke,
-}
-
-/// Asks what to do with approvals that were given in another folder or repository, once for each group of them.
-/// Returns whether the hooks must be loaded again.
-pub async fn settle_displaced(
-    diverged: &[DivergedHook],
-    start: &Path,
-    interrupts: &Interrupts,
-) -> Result<bool, CliError> {
-    let displaced = diverged.iter().filter(|hook| hook.is_displaced());
-    let groups: BTreeSet<(&Path, &Path)> = displaced
-        .map(|hook| (hook.project.as_path(), hook.here()))
-        .collect();
-    // The shell of an agent must not answer for the user.
-    if groups.is_empty() || !ancestry::may_ask_user() {
-        return Ok(false);
-    }
-    let mut approvals = open(&named_dir(start)).await?;
-    let mut choices = Vec::new();
-    {
-        let answers = LineSource::plain();
-        for (project, here) in groups {
-            if approvals.is_kept(project, here) {
-                continue;
-            }
-            let Some(choice) = ask(project, here, &answers, interrupts).await? else {
-                break;
-            };
-            choices.push((project, here, choice));
-        }
-    }
-    let is_settled = choices
-        .iter()
-        .any(|(_, _, choice)| !matches!(choice, Choice::Keep));
-    if is_settled {
-        ancestry::require_user("accept or revoke approvals")?;
-    }
-    for (project, here, choice) in choices {
-        match choice {
-            Choice::Keep => approvals
-                .keep(project, here)
-                .map_err(|error| refused(&error))?,
-            Choice::Accept => {
-                let accepted = approvals.accept(project, here).await;
-                accepted.map_err(|error| refused(&error))?;
-            }
-            Choice::Revoke => {
-                let revoked = approvals.revoke(project, |_| true);
-                revoked.map_err(|error| refused(&error))?;
-            }
-        }
-    }
-    Ok(is_settled)
-}
-
-/// Asks about one group of approvals. Returns `None` at the end of stdin, because that is not an answer.
-async fn ask(
-    project: &Path,
-    here: &Path,
-    answers: &LineSource,
-    interrupts: &Interrupts,
-) -> Result<Option<Choice>, CliError> {
-    let shown = |path: &Path| escape_line(&path.display().to_string());
-    let what = if project == here {
-        "another repository is there now".to_owned()
-    } else {
-        format!("`{}` is another copy of that repository", shown(here))
-    };
-    output::line(format_args!(
-        "Hooks were approved in `{}`, but {what}. Until you decide, their gates deny here.",
-        shown(project)
-    ));
-    let question = "[k]eep denying here, [a]ccept these approvals here, or [r]evoke them? [K/a/r] ";
-    let answer = answers.ask(question, interrupts).await;
-    let answer = answer.map_err(|error| CliError::unanswered(&error, "nothing was changed"))?;
-    Ok(answer.map(|answer| match answer.to_lowercase().as_str() {
-        "a" | "accept" => Choice::Accept,
-        "r" | "revoke" => Choice::Revoke,
-        _ => Choice::Keep,
-    }))
 }

@@ -1,19 +1,19 @@
 //! Work that blocks a thread, such as reading files.
 
-use tenterhook_terminal::interrupt::Interrupts;
+use tenterhook_agent::CancellationToken;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Runs blocking work on its own thread, which does not keep the program from ending.
+/// Runs blocking work on its own thread, which does not keep the program from ending. Returns when `token` is
+/// cancelled, although the work goes on.
 pub async fn run_blocking<T: Send + 'static>(
-    interrupts: &Interrupts,
+    token: &CancellationToken,
     work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().spawn(move || sender.send(work()).ok());
     thread.map_err(|error| CliError::new(Exit::Failed, "cannot start a thread").cause(&error))?;
-    let token = interrupts.token();
     tokio::select! {
         biased;
         () = token.cancelled() => Err(CliError::new(Exit::Interrupted, "interrupted")),

@@ -8,35 +8,35 @@ use tenterhook_systems::hook_folder::FolderLocation;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::hook_args::{ConfigArgs, PlaceArgs};
+use crate::hook_options::PlaceOptions;
 
 /// The environment variable that names the user's folder.
 const VARIABLE: &str = "TENTERHOOK_CONFIG_DIR";
 
 /// Returns where to look for the hooks of an agent that works in `start`.
-pub fn layers(args: &ConfigArgs, start: Option<&Path>) -> Result<Layers, CliError> {
+pub fn layers(config_dir: Option<&Path>, start: Option<&Path>) -> Result<Layers, CliError> {
     Ok(Layers {
         system: system(),
-        user: user(args)?,
+        user: user(config_dir)?,
         home: std::env::home_dir(),
         start: start.map(Path::to_owned),
     })
 }
 
 /// Selects the sets of hooks that options or environment variables name, for every hook system that has several sets.
-pub fn select(mut search: FolderSearch, args: &PlaceArgs) -> Result<FolderSearch, CliError> {
+pub fn select(mut search: FolderSearch, place: &PlaceOptions) -> Result<FolderSearch, CliError> {
     let folders = SYSTEMS.iter().flat_map(|system| system.folders);
     let locations = folders.flat_map(|folder| folder.locations);
     for selection in locations.filter_map(FolderLocation::selection) {
-        let named = args.selected(selection.option);
+        let named = place.selected(selection.option);
         search = search.select(selection, chosen(named, selection.variable)?);
     }
     Ok(search)
 }
 
 /// Returns the workspace that an option or variable names. It becomes part of the origin of events.
-pub fn workspace(args: &PlaceArgs) -> Result<Option<FolderName>, CliError> {
-    chosen(args.workspace.as_ref(), "TENTERHOOK_WORKSPACE")
+pub fn workspace(place: &PlaceOptions) -> Result<Option<FolderName>, CliError> {
+    chosen(place.workspace.as_ref(), "TENTERHOOK_WORKSPACE")
 }
 
 fn chosen(named: Option<&FolderName>, by: &str) -> Result<Option<FolderName>, CliError> {
@@ -66,9 +66,9 @@ fn system() -> Option<PathBuf> {
 ///
 /// A folder that an option or variable names must exist, because hooks that are not found guard nothing. The default
 /// folder may be missing.
-pub fn user(args: &ConfigArgs) -> Result<Option<PathBuf>, CliError> {
-    let named = match &args.config_dir {
-        Some(dir) => Some((dir.clone(), "`--config-dir`".to_owned())),
+pub fn user(config_dir: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    let named = match config_dir {
+        Some(dir) => Some((dir.to_owned(), "`--config-dir`".to_owned())),
         None => variable(VARIABLE).map(|dir| (dir, format!("`{VARIABLE}`"))),
     };
     if let Some((dir, by)) = named {

@@ -33,7 +33,7 @@ pub fn data_dir() -> Option<PathBuf> {
 }
 
 /// Returns the platform's usual data folder of the account with this home folder.
-pub(crate) fn data_dir_below(home: &Path) -> PathBuf {
+fn data_dir_below(home: &Path) -> PathBuf {
     let base = if cfg!(windows) {
         "AppData/Local"
     } else if cfg!(target_os = "macos") {
@@ -42,4 +42,18 @@ pub(crate) fn data_dir_below(home: &Path) -> PathBuf {
         ".local/share"
     };
     home.join(base).join(NAME)
+}
+
+/// Returns the places of the file with the hash of the user's passphrase: in the home folder of the account, and where
+/// `HOME` leads. A program that changes `HOME` does not change the first.
+#[cfg(unix)]
+pub fn passphrase_places() -> Vec<PathBuf> {
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid());
+    let account = user.ok().flatten().map(|user| user.dir);
+    let mut homes: Vec<PathBuf> = account.into_iter().chain(std::env::home_dir()).collect();
+    homes.dedup();
+    homes
+        .iter()
+        .map(|home| data_dir_below(home).join("passphrase.json"))
+        .collect()
 }

@@ -3,10 +3,9 @@
 use std::error::Error;
 
 use tenterhook_hookfile::{BrokenSource, LoadError};
-use tenterhook_terminal::line_source::AskError;
 
 use crate::exit::Exit;
-use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_protocol::escape::escape_line;
 
 /// An error with its causes, a hint and the exit status.
 #[derive(Debug)]
@@ -21,8 +20,8 @@ pub struct CliError {
     pub hint: Option<String>,
     /// The sources that cannot be loaded. Their problems are shown with the affected lines.
     pub load: Option<Box<LoadError>>,
-    /// An error in the arguments, shown in the argument parser's own format.
-    pub usage: Option<clap::Error>,
+    /// The whole text of an error in the arguments, as the argument parser prints it on a terminal with colours.
+    pub usage: Option<String>,
 }
 
 impl CliError {
@@ -35,27 +34,6 @@ impl CliError {
             hint: None,
             load: None,
             usage: None,
-        }
-    }
-
-    /// Creates the error for arguments that cannot be parsed.
-    pub fn usage(usage: clap::Error) -> Self {
-        let text = usage.render().to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let message = first.strip_prefix("error: ").unwrap_or(first);
-        Self {
-            usage: Some(usage),
-            ..Self::new(Exit::Usage, message)
-        }
-    }
-
-    /// Creates the error for a question that was not answered. `unchanged` names what was not done.
-    pub fn unanswered(error: &AskError, unchanged: &str) -> Self {
-        match error {
-            AskError::Interrupted => {
-                Self::new(Exit::Interrupted, format!("interrupted; {unchanged}"))
-            }
-            AskError::Read(_) => Self::of(Exit::Failed, error),
         }
     }
 

@@ -1,19 +1,17 @@
-//! The exceptions of the user: where they are stored, and how they apply to an engine. `allow.rs` makes and revokes
-//! them.
+//! The exceptions of the user: where they are stored, and how they apply to an engine. `tenterhook allow` makes and
+//! revokes them.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenterhook_engine::{Engine, EngineBuilder, error_chain};
-use tenterhook_terminal::local_time::zone;
-use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
-use tenterhook_terminal::output::plural::count;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_trust::{DenialId, ExceptionStore, ExceptionTerm, ProjectExceptions, UserException};
 
 use crate::data_dir::data_dir;
 use crate::guard_problem::{GuardProblem, GuardProblemKind};
+use crate::local_time::zone;
 
 /// Returns a builder of an engine for agents that work in `start`. The exceptions of the user lift its denials.
 pub fn builder(start: &Path) -> EngineBuilder {
@@ -84,27 +82,23 @@ impl ExceptionReport {
         json!({ "in_force": found, "problems": self.problems })
     }
 
-    /// Shows the exceptions that are in force, a line each.
-    pub fn show(&self) {
-        if !self.found.is_empty() {
-            let exceptions = count(self.found.len(), "exception");
-            output::line(format_args!("{exceptions} in force:"));
-        }
-        for (id, exception) in &self.found {
+    /// Describes the exceptions that are in force, a line each. The lines are safe to print.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = String> {
+        self.found.iter().map(|(id, exception)| {
             let call = &exception.call;
-            output::line(escape_line(&format!(
-                "  {id}  `{}` lets a call of `{}` through in {}, {}",
+            escape_line(&format!(
+                "{id}  `{}` lets a call of `{}` through in {}, {}",
                 call.hook,
                 call.tool,
                 call.project.display(),
                 term(exception)
-            )));
-        }
+            ))
+        })
     }
 }
 
 /// Returns an exception as JSON.
-pub(crate) fn json_of(id: &DenialId, exception: &UserException) -> Value {
+pub fn json_of(id: &DenialId, exception: &UserException) -> Value {
     let call = &exception.call;
     json!({
         "id": id.as_str(),
@@ -121,7 +115,7 @@ pub(crate) fn json_of(id: &DenialId, exception: &UserException) -> Value {
 }
 
 /// Describes how long an exception is in force.
-pub(crate) fn term(exception: &UserException) -> String {
+pub fn term(exception: &UserException) -> String {
     let how_often = match exception.term {
         ExceptionTerm::Once => "once, ",
         ExceptionTerm::Until(_) | ExceptionTerm::Project => "",

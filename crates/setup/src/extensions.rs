@@ -19,10 +19,8 @@ use tenterhook_systems::pi;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::warning::warn;
-use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
-use tenterhook_terminal::output::script_output::script_line;
+use crate::warning::{show_output, warn};
+use tenterhook_protocol::escape::escape_line;
 
 /// How pi extensions name the agent's tools and write its session entries.
 const SPELLING: Spelling = Spelling {
@@ -33,12 +31,7 @@ const SPELLING: Spelling = Spelling {
     replaced_input: pi::replaced_input,
 };
 
-/// Prints a line that a script printed, with the name of its worker.
-pub fn print_output(worker: &str, line: &str) {
-    output::note(script_line(worker, line));
-}
-
-/// The host of scripts outside a session. It only shows what they print.
+/// The host of scripts outside a session. It only shows what they print, as a notice.
 #[derive(Debug, Default)]
 pub struct PrintingHost {
     /// Whether gates of a script deny if the script failed when it was loaded.
@@ -67,7 +60,7 @@ impl Host for PrintingHost {
     }
 
     fn on_output(&self, worker: &str, line: &str) {
-        print_output(worker, line);
+        show_output(worker, line);
     }
 
     fn add(

@@ -2,20 +2,18 @@
 
 use std::path::Path;
 
-use clap::Parser as _;
 use serde::Serialize;
+use tenterhook_agent::CancellationToken;
 use tenterhook_engine::{EventClass, RegisteredHook};
 use tenterhook_hookfile::BrokenSource;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_systems::host::{EventRole, HostAgent};
-use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
-use tenterhook_terminal::trust_report::name_of_diverged;
 use tenterhook_trust::{DivergedHook, Trust};
 
 use crate::approval;
 use crate::error::CliError;
 use crate::guard_problem::{GuardProblem, GuardProblemKind};
-use crate::hook_args::{HookArgs, LineArgs};
+use crate::hook_options::HookOptions;
 use crate::hooks::{self, Hooks};
 
 /// The events at which hooks judge a call before it runs, whatever the agent calls its own event.
@@ -46,20 +44,18 @@ impl FolderGuards {
     /// Loads the hooks of a folder as a new session of the agent would.
     ///
     /// # Errors
-    /// Fails if the approvals or folders cannot be read, or if the user interrupts it.
+    /// Fails if the approvals or folders cannot be read, or if `token` is cancelled.
     pub async fn load(
         host: &'static HostAgent,
         start: &Path,
-        interrupts: &Interrupts,
+        token: &CancellationToken,
     ) -> Result<Self, CliError> {
-        let args = HookArgs::try_parse_from(["tenterhook"]).map_err(CliError::usage)?;
-        let args = HookArgs {
+        let options = HookOptions {
             host: Some(host.name),
-            ..args
+            ..HookOptions::default()
         };
-        let (services, lines) = (hooks::services(&args.config)?.0, LineArgs::default());
-        let trust = Trust::Approved;
-        let loading = hooks::load_quietly(&args, &lines, start, services, trust, interrupts);
+        let services = hooks::services(None)?.0;
+        let loading = hooks::load_quietly(&options, start, services, Trust::Approved, token);
         let hooks = Box::pin(loading).await?;
         Ok(Self::of(host, &hooks))
     }
@@ -168,7 +164,7 @@ fn not_approved(hooks: &Hooks) -> Vec<GuardProblem> {
 fn outdated(diverged: &[DivergedHook]) -> Vec<GuardProblem> {
     let in_force = diverged.iter().filter(|hook| hook.denies.is_none());
     let problems = in_force.map(|hook| {
-        let (name, what) = (name_of_diverged(hook), approval::what_happened(hook));
+        let (name, what) = (hook.shown_name(), approval::what_happened(hook));
         let text =
             format!("the approved version of `{name}` is in force, not the current one: {what}");
         GuardProblem::new(GuardProblemKind::Outdated, text, "tenterhook trust")

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tenterhook_agent::CancellationToken;
 use tenterhook_discovery::{
     FileState, FolderSearch, FollowedSources, FoundFile, Layers, LoadOptions, Loaded, Sources,
     add_sources, discover, is_script_or_program,
@@ -24,12 +25,10 @@ use crate::disabled;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::extensions::{PrintingHost, SessionExtensions};
-use crate::hook_args::{ConfigArgs, HookArgs, LineArgs};
+use crate::hook_options::HookOptions;
 use crate::models;
-use crate::warning::{show_warnings, warn};
-use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
+use crate::warning::{self, Notice, show_warnings, warn};
+use tenterhook_protocol::escape::escape_line;
 
 /// The hooks of one call of the program.
 #[derive(Debug)]
@@ -89,48 +88,46 @@ impl Hooks {
 /// Loads the hooks of an agent that works in `start`, and shows warnings. A source that cannot be loaded is an error,
 /// unless the call is lenient.
 pub async fn load(
-    args: &HookArgs,
-    lines: &LineArgs,
+    options: &HookOptions,
     start: &Path,
     services: Services,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Hooks, CliError> {
-    let hooks = load_and_warn(args, lines, start, services, interrupts).await?;
-    hooks.refuse_broken(args.lenient)?;
+    let hooks = load_and_warn(options, start, services, token).await?;
+    hooks.refuse_broken(options.lenient)?;
     Ok(hooks)
 }
 
 /// Loads the hooks that can be loaded, for commands that report the others themselves. Such a command ends with
 /// [`Hooks::refuse_broken`] or shows the broken sources.
 pub async fn load_and_warn(
-    args: &HookArgs,
-    lines: &LineArgs,
+    options: &HookOptions,
     start: &Path,
     services: Services,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Hooks, CliError> {
-    let hooks = load_for_event(args, lines, start, services, interrupts).await?;
-    approval::warn_of_withheld(&hooks.loaded.project_hooks, args.deny_untrusted);
+    let hooks = load_for_event(options, start, services, token).await?;
+    approval::warn_of_withheld(&hooks.loaded.project_hooks, options.deny_untrusted);
     Ok(hooks)
 }
 
 /// Does the same for a command that sends an event and then warns of hooks that are not approved.
 pub async fn load_for_event(
-    args: &HookArgs,
-    lines: &LineArgs,
+    options: &HookOptions,
     start: &Path,
     services: Services,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Hooks, CliError> {
-    let hooks = load_quietly(args, lines, start, services, Trust::Approved, interrupts).await?;
-    for file in &args.files {
+    let hooks = load_quietly(options, start, services, Trust::Approved, token).await?;
+    for file in &options.files {
         let of_file = |spec: &&HookSpec| spec.source.path.as_ref() == Some(file);
         let mut specs = hooks.loaded.specs.iter().filter(of_file);
         let system = specs.next().map(HookSpec::system);
         let mut foreign = SYSTEMS.iter().filter(|it| it.settings.is_some());
         if let Some(system) = foreign.find(|it| Some(it.name) == system) {
             let file = escape_line(&file.display().to_string());
-            output::note(format_args!("note: `{file}` has hooks of {}", system.name));
+            let text = format!("`{file}` has hooks of {}", system.name);
+            warning::show(Notice::Note(&text));
         }
     }
     show_warnings(&hooks.loaded.warnings);
@@ -168,24 +165,22 @@ fn refuse(broken: &[BrokenSource], is_lenient: bool) -> Result<(), CliError> {
 /// Loads the hooks of a call. Warns only about repeated files and about ignored entries of folders. `trust` decides
 /// what the approvals are for.
 pub async fn load_quietly(
-    args: &HookArgs,
-    lines: &LineArgs,
+    options: &HookOptions,
     start: &Path,
     services: Services,
     trust: fn(Arc<Approvals>) -> Trust,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Hooks, CliError> {
     let start = &approval::named_dir(start);
-    let approvals = match args.script {
+    let approvals = match options.script {
         None => approval::load_approvals(start).await?,
         Some(_) => None,
     };
     // Decided once, so that it does not depend on the state of the project's folders when they are searched.
     let trust = approvals.map_or_else(Trust::none, trust);
-    let sources = sources(args, start, services, trust)?;
-    let token = interrupts.token();
+    let sources = sources(options, start, services, trust)?;
     let found = token
-        .run_until_cancelled(Box::pin(discover(sources, lines.lines().collect())))
+        .run_until_cancelled(Box::pin(discover(sources, options.lines.clone())))
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))??;
     warn_of_repeated(&found.repeated);
@@ -215,13 +210,13 @@ pub async fn load_quietly(
 
 /// Returns the sources from which a call loads its hooks.
 pub fn sources(
-    args: &HookArgs,
+    options: &HookOptions,
     start: &Path,
     services: Services,
     trust: Trust,
 ) -> Result<Sources, CliError> {
-    let layers = config_dir::layers(&args.config, Some(start))?;
-    let layers = match args.script {
+    let layers = config_dir::layers(options.config_dir.as_deref(), Some(start))?;
+    let layers = match options.script {
         None => layers,
         // Hooks that are managed for all users are in force whatever the call names.
         Some(_) => Layers {
@@ -230,65 +225,69 @@ pub fn sources(
         },
     };
     let disabled = disabled::load_disabled()?;
-    let options = LoadOptions {
+    let loading = LoadOptions {
         trust: trust.clone(),
-        deny_untrusted: args.deny_untrusted,
+        deny_untrusted: options.deny_untrusted,
         disabled: disabled.clone(),
-        host: args.host,
-        ..options(true, services)
+        host: options.host,
+        ..load_options(true, services)
     };
-    let host = options.services.scripts.clone();
+    let host = loading.services.scripts.clone();
     let search = FolderSearch::of_layers(&layers)
         .directory(start.to_owned())
         .trust(trust)
-        .deny_untrusted(args.deny_untrusted)
-        .strict(args.strict)
+        .deny_untrusted(options.deny_untrusted)
+        .strict(options.strict)
         .disabled(disabled)
-        .without_system(args.host)
-        .deadline(args.load.deadline())
-        .packages(&pi::FOLDER, args.extensions.iter().cloned())
+        .without_system(options.host)
+        .deadline(options.deadline)
+        .packages(&pi::FOLDER, options.extensions.iter().cloned())
         .host(host.unwrap_or_else(|| Arc::new(PrintingHost::default())))
         .data_dir(data_dir());
-    let search = config_dir::select(search, &args.place)?;
+    let search = config_dir::select(search, &options.place)?;
     let sources = Sources {
         layers,
         named: Vec::new(),
-        options,
+        options: loading,
         search,
-        approvals: data_dir().filter(|_| args.script.is_none()),
+        approvals: data_dir().filter(|_| options.script.is_none()),
     };
-    let named = args.files.iter();
+    let named = options.files.iter();
     let sources = named.fold(sources, |sources, file| sources.with_named(file));
-    let script = args.script.iter();
+    let script = options.script.iter();
     Ok(script.fold(sources, |sources, file| sources.with_file(file)))
 }
 
 /// Loads the agents of the call's files, but no hooks except those that are managed for all users.
 pub async fn load_agents(
-    args: &HookArgs,
+    options: &HookOptions,
     services: Services,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Loaded, CliError> {
     let layers = Layers {
-        system: config_dir::layers(&args.config, None)?.system,
+        system: config_dir::layers(options.config_dir.as_deref(), None)?.system,
         ..Layers::default()
     };
     let search = FolderSearch::of_layers(&layers)
         .lenient(true)
-        .deadline(args.load.deadline())
+        .deadline(options.deadline)
         .data_dir(data_dir())
         .discover();
-    let files = args.files.iter().filter(|file| !is_script_or_program(file));
-    let (files, options): (Vec<PathBuf>, _) = (files.cloned().collect(), options(true, services));
-    let read = move || load_named(&files, &layers, &options);
-    let mut loaded = run_blocking(interrupts, read).await?;
+    let files = options
+        .files
+        .iter()
+        .filter(|file| !is_script_or_program(file));
+    let (files, loading): (Vec<PathBuf>, _) =
+        (files.cloned().collect(), load_options(true, services));
+    let read = move || load_named(&files, &layers, &loading);
+    let mut loaded = run_blocking(token, read).await?;
     loaded.wired.clear();
     loaded
         .specs
         .retain(|spec| spec.source.layer == Layer::System);
     let found = search.await?;
     add_sources(&mut loaded.broken, found.broken);
-    refuse(&loaded.broken, args.lenient)?;
+    refuse(&loaded.broken, options.lenient)?;
     for warning in &found.warnings {
         warn(escape_line(warning));
     }
@@ -324,7 +323,7 @@ fn warn_of_repeated(paths: &[PathBuf]) {
 
 /// Creates the options that loading needs in addition to the files. All hooks of the files run, because the caller names them.
 /// A search sets `trust` itself.
-pub fn options(lenient: bool, services: Services) -> LoadOptions {
+pub fn load_options(lenient: bool, services: Services) -> LoadOptions {
     LoadOptions {
         lenient,
         services,
@@ -335,8 +334,8 @@ pub fn options(lenient: bool, services: Services) -> LoadOptions {
 
 /// Creates the services that handlers may use. Models have the names of the user's `models.yaml`, and keys and URLs
 /// come from the environment.
-pub fn services(args: &ConfigArgs) -> Result<(Services, Arc<ModelClients>), CliError> {
-    let providers = models::providers(args)?;
+pub fn services(config_dir: Option<&Path>) -> Result<(Services, Arc<ModelClients>), CliError> {
+    let providers = models::providers(config_dir)?;
     Ok(services_with(&providers))
 }
 

@@ -4,9 +4,9 @@ use tenterhook_engine::error_chain;
 use tenterhook_install::{
     ApprovalState, HostStatus, Machine, PlaceState, PlaceStatus, ProgramState,
 };
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::guard_problem::{GuardProblem, GuardProblemKind};
 use crate::proven_versions::ProvenVersions;

@@ -10,32 +10,16 @@ use tenterhook_journal::FileJournal;
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use clap::Parser;
-use tenterhook_terminal::local_time;
+use crate::local_time;
 
-/// Where the journal is written.
-#[derive(Debug, Clone, Parser)]
-pub struct JournalArgs {
-    /// Append the journal to FILE instead of the day's file in the user's state folder.
-    #[arg(long, value_name = "FILE", conflicts_with = "no_journal")]
-    pub journal: Option<PathBuf>,
-
-    /// Write no journal.
-    #[arg(long)]
-    pub no_journal: bool,
-}
-
-/// Opens the journal of a call: the file of `--journal`, else the day's file in the user's state folder.
-pub fn open(args: &JournalArgs) -> Result<Option<Arc<FileJournal>>, CliError> {
-    if args.no_journal {
-        return Ok(None);
-    }
-    let path = args.journal.clone().map_or_else(default_path, Ok)?;
+/// Opens a journal: the file that is named, else the day's file in the user's state folder.
+pub fn open(file: Option<PathBuf>) -> Result<Arc<FileJournal>, CliError> {
+    let path = file.map_or_else(default_path, Ok)?;
     let journal = FileJournal::open(path).map_err(|error| {
         CliError::of(Exit::Failed, &error)
             .hint("name another file with `--journal FILE`, or pass `--no-journal`")
     })?;
-    Ok(Some(Arc::new(journal)))
+    Ok(Arc::new(journal))
 }
 
 fn default_path() -> Result<PathBuf, CliError> {

@@ -1,6 +1,6 @@
 //! The models of `tenterhook run`: the user's named models, and the model of the session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook_agent::{AgentConfig, Models};
@@ -8,18 +8,17 @@ use tenterhook_discovery::Loaded;
 use tenterhook_providers::{ConnectError, ExtensionProviders, ModelClients, OpenError, Providers};
 
 use crate::agent;
-use crate::agent_args::AgentArgs;
+use crate::agent_options::AgentOptions;
 use crate::config_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::hook_args::ConfigArgs;
 
 /// The file of named models in the user's configuration folder.
 const FILE: &str = "models.yaml";
 
 /// Reads the user's names for services and models.
-pub fn providers(args: &ConfigArgs) -> Result<Arc<Providers>, CliError> {
-    let folder = config_dir::user(args)?;
+pub fn providers(config_dir: Option<&Path>) -> Result<Arc<Providers>, CliError> {
+    let folder = config_dir::user(config_dir)?;
     let providers = folder.map(|folder: PathBuf| Providers::load(&folder.join(FILE)));
     let providers = providers.transpose();
     let providers = providers.map_err(|error| CliError::of(Exit::Config, &error))?;
@@ -30,19 +29,19 @@ pub fn providers(args: &ConfigArgs) -> Result<Arc<Providers>, CliError> {
 /// is the option's, else the agent file's, else the one that the resumed session used last.
 pub fn select_model(
     config: AgentConfig,
-    args: &AgentArgs,
+    options: &AgentOptions,
     loaded: &Loaded,
     (providers, judges, extensions): (&Providers, &Arc<ModelClients>, &Arc<ExtensionProviders>),
 ) -> Result<AgentConfig, CliError> {
     let of_file = agent::root(loaded).and_then(|agent| agent.model.as_deref());
     let recorded = config.recorded_model();
-    let wanted = args.model.as_deref().or(of_file);
+    let wanted = options.model.as_deref().or(of_file);
     let Some(name) = wanted.or(recorded.as_deref()) else {
         return Err(CliError::new(Exit::Usage, "no model given").hint(
             "pass `--model openai:gpt-4o`, or `--model scripted:FILE` for a scripted model",
         ));
     };
-    let is_of_call = args.model.is_some();
+    let is_of_call = options.model.is_some();
     extensions.check(name).map_err(|error| {
         let exit = if is_of_call {
             Exit::Usage
@@ -51,7 +50,7 @@ pub fn select_model(
         };
         CliError::of(exit, &error).hint("choose a model with `--model`")
     })?;
-    if let Some(url) = &args.base_url {
+    if let Some(url) = &options.base_url {
         let Some(provider) = providers.provider_of(name) else {
             return Err(CliError::new(
                 Exit::Usage,
@@ -72,7 +71,7 @@ pub fn select_model(
         model_name: Some(name.to_owned()),
         models,
         keeps_model: is_of_call,
-        thinking: args.thinking,
+        thinking: options.thinking,
         ..config
     })
 }

@@ -7,13 +7,13 @@ use tenterhook_agent::ProtectedFiles;
 use tenterhook_discovery::{FolderSearch, FoundFile, Loaded};
 use tenterhook_engine::Layer;
 
-use crate::agent_args::AgentArgs;
+use crate::agent_options::AgentOptions;
 use crate::config_dir;
 use crate::data_dir::data_dir;
+#[cfg(unix)]
+use crate::data_dir::passphrase_places;
 use crate::error::CliError;
 use crate::journal;
-#[cfg(unix)]
-use crate::passphrase;
 
 /// How a question describes a protected file to the user.
 const HOOKS_OF_THE_USER: &str = "your hooks";
@@ -26,18 +26,18 @@ const HOOKS_OF_THE_CALL: &str = "a hook file that the command line names";
 /// Returns the files and folders that are protected in a session: the places where Tenterhook looks for hooks, and
 /// the sources that it found.
 pub fn files(
-    args: &AgentArgs,
+    options: &AgentOptions,
     loaded: &Loaded,
     found: &[FoundFile],
 ) -> Result<ProtectedFiles, CliError> {
-    let layers = config_dir::layers(&args.hooks.config, Some(&args.cwd))?;
-    let search = config_dir::select(FolderSearch::of_layers(&layers), &args.hooks.place)?;
+    let layers = config_dir::layers(options.hooks.config_dir.as_deref(), Some(&options.cwd))?;
+    let search = config_dir::select(FolderSearch::of_layers(&layers), &options.hooks.place)?;
     let own = [
         (data_dir(), "Tenterhook's data, including approvals"),
         (layers.user.clone(), "your Tenterhook configuration"),
         (layers.system.clone(), HOOKS_OF_THE_MACHINE),
         (journal::folder(), JOURNAL),
-        (args.journal.journal.clone(), JOURNAL),
+        (options.journal.clone(), JOURNAL),
     ];
     let own = own
         .into_iter()
@@ -45,11 +45,11 @@ pub fn files(
     // Its place does not depend on the variables that name the data folder.
     #[cfg(unix)]
     let own = own.chain(
-        passphrase::places()
+        passphrase_places()
             .into_iter()
             .map(|path| (path, PASSPHRASE)),
     );
-    let named = args.hooks.files.iter().chain(&args.hooks.extensions);
+    let named = options.hooks.files.iter().chain(&options.hooks.extensions);
     let named = named.map(|path| (path.clone(), HOOKS_OF_THE_CALL));
     let folders = search.trusted_folders().into_iter();
     let folders = folders.map(|path| (path, HOOKS_OF_THE_USER));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tenterhook_agent::ResourcePlaces;
 use tenterhook_agent::resource::{ResourcePlace, ResourceSource};
 
-use crate::agent_args::AgentArgs;
+use crate::agent_options::AgentOptions;
 use crate::config_dir;
 use crate::error::CliError;
 
@@ -16,8 +16,8 @@ const OF_PROJECT: [&str; 2] = [".tenterhook", ".pi"];
 const OF_PI: &str = ".pi/agent";
 
 /// Returns the places for an agent, the innermost folders first.
-pub fn places(args: &AgentArgs) -> Result<ResourcePlaces, CliError> {
-    let layers = config_dir::layers(&args.hooks.config, Some(&args.cwd))?;
+pub fn places(options: &AgentOptions) -> Result<ResourcePlaces, CliError> {
+    let layers = config_dir::layers(options.hooks.config_dir.as_deref(), Some(&options.cwd))?;
     let home = layers.home.as_ref().map(|home| home.join(OF_PI));
     let of_user = [layers.user.clone(), home, layers.system.clone()];
     // The model reads skills by their paths, relative to the agent's directory. That may not be the directory of this

@@ -10,7 +10,7 @@ use tenterhook_hookfile::{AgentDefinition, Toolset, ToolsetKind};
 use tenterhook_systems::tools;
 use tenterhook_tools::ToolRetry;
 
-use crate::agent_args::AgentArgs;
+use crate::agent_options::AgentOptions;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::warning::warn;
@@ -129,16 +129,16 @@ fn folders(written: &[String]) -> Result<Vec<PathBuf>, CliError> {
 }
 
 /// Returns the rules of the agent files and of the command line.
-pub fn permissions(args: &AgentArgs, loaded: &Loaded) -> Result<Permissions, CliError> {
+pub fn permissions(options: &AgentOptions, loaded: &Loaded) -> Result<Permissions, CliError> {
     let files = || loaded.agent_files.iter().map(|file| &file.permissions);
     let allow = parse(files().flat_map(|rules| &rules.allow))?;
     let ask = parse(files().flat_map(|rules| &rules.ask))?;
     let deny = parse(files().flat_map(|rules| &rules.deny))?;
     let all = |own: &[Rule], of_files: Vec<Rule>| of_files.into_iter().chain(own.to_vec());
     let permissions = Permissions::new();
-    let permissions = all(&args.allow, allow).fold(permissions, Permissions::allow);
-    let permissions = all(&args.ask, ask).fold(permissions, Permissions::ask);
-    Ok(all(&args.deny, deny).fold(permissions, Permissions::deny))
+    let permissions = all(&options.allow, allow).fold(permissions, Permissions::allow);
+    let permissions = all(&options.ask, ask).fold(permissions, Permissions::ask);
+    Ok(all(&options.deny, deny).fold(permissions, Permissions::deny))
 }
 
 fn parse<'a>(rules: impl Iterator<Item = &'a String>) -> Result<Vec<Rule>, CliError> {
@@ -151,8 +151,9 @@ fn parse<'a>(rules: impl Iterator<Item = &'a String>) -> Result<Vec<Rule>, CliEr
 }
 
 /// Sets how often a tool may run for one call.
-pub fn attempts(args: &AgentArgs, toolbox: Toolbox) -> Result<Toolbox, CliError> {
-    args.attempts
+pub fn attempts(options: &AgentOptions, toolbox: Toolbox) -> Result<Toolbox, CliError> {
+    options
+        .attempts
         .iter()
         .try_fold(toolbox, |toolbox, (tool, attempts)| {
             if toolbox.get(tool).is_none() {
@@ -170,7 +171,7 @@ pub fn attempts(args: &AgentArgs, toolbox: Toolbox) -> Result<Toolbox, CliError>
 /// Such a rule is an error if it should restrict something, and if it is on the command line or means a tool that
 /// this agent has under another name or with other arguments. Any other such rule is a warning, because a tool that
 /// the agent does not have cannot be called.
-pub fn check(args: &AgentArgs, agent: &Agent) -> Result<(), CliError> {
+pub fn check(options: &AgentOptions, agent: &Agent) -> Result<(), CliError> {
     for problem in agent.unmatched_rules() {
         let is_among = |rules: &[Rule]| match &problem {
             RuleProblem::NoTool { rule, .. } | RuleProblem::NoArgument { rule, .. } => {
@@ -178,7 +179,7 @@ pub fn check(args: &AgentArgs, agent: &Agent) -> Result<(), CliError> {
             }
             _ => false,
         };
-        if is_among(&args.deny) || is_among(&args.ask) {
+        if is_among(&options.deny) || is_among(&options.ask) {
             return Err(CliError::of(Exit::Usage, &problem));
         }
         if is_meant_for_a_tool(&problem) {

@@ -2,23 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use tenterhook_agent::SessionStore;
 use tenterhook_sessions::{SessionError, UnfinishedLine};
-use tenterhook_terminal::output::plural::count;
 
 use crate::data_dir::data_dir;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::warning::warn;
-
-/// Where sessions are stored.
-#[derive(Debug, Clone, Parser)]
-pub struct SessionDirArgs {
-    /// The folder that sessions are stored in. It takes precedence over a folder that a hook chooses.
-    #[arg(long = "session-dir", global = true, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
 
 /// Returns a folder by its absolute path.
 pub fn absolute(folder: &Path) -> Result<PathBuf, CliError> {
@@ -27,10 +17,10 @@ pub fn absolute(folder: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Returns the store of the sessions of an agent that works in `cwd`.
-pub fn stored(cwd: &Path, dir: &SessionDirArgs) -> Result<SessionStore, CliError> {
+/// Returns the store of the sessions of an agent that works in `cwd`. `dir` is the folder that was named for them.
+pub fn stored(cwd: &Path, dir: Option<&Path>) -> Result<SessionStore, CliError> {
     let cwd = absolute(cwd)?;
-    if let Some(dir) = &dir.dir {
+    if let Some(dir) = dir {
         let folder = absolute(dir)?;
         return Ok(SessionStore::of_project(&folder, &cwd).in_folder(folder));
     }
@@ -81,10 +71,10 @@ pub fn refusal(error: &SessionError) -> CliError {
 /// Warns about the part of a session's file that was lost.
 pub fn warn_of(unfinished_line: Option<&UnfinishedLine>) {
     if let Some(unfinished_line) = unfinished_line {
+        let (line, bytes) = (unfinished_line.line, unfinished_line.bytes);
+        let noun = if bytes == 1 { "byte" } else { "bytes" };
         warn(format_args!(
-            "line {} of the session's file is incomplete; its {} are cut off",
-            unfinished_line.line,
-            count(unfinished_line.bytes, "byte")
+            "line {line} of the session's file is incomplete; its {bytes} {noun} are cut off"
         ));
     }
 }

@@ -1,52 +1,62 @@
-//! Prints errors, warnings, problems and hints on stderr.
+//! Notices for the person at the program. The program decides how they are shown.
 
 use std::fmt::Display;
+use std::sync::OnceLock;
 
 use tenterhook_hookfile::Problem;
 
-use crate::error::CliError;
-use tenterhook_terminal::output::{self, style, styled};
+/// What the person at the program should know, although the work goes on. Texts are safe to print.
+#[derive(Debug, Clone, Copy)]
+pub enum Notice<'a> {
+    /// Something that may not be what the person wants.
+    Warning(&'a str),
+    /// What the person can do next.
+    Hint(&'a str),
+    /// A fact that explains what follows.
+    Note(&'a str),
+    /// A problem in a file, which does not prevent loading.
+    Problem(&'a Problem),
+    /// A line that a script printed. It may have control characters and secrets.
+    Output {
+        /// The name of the script's worker.
+        worker: &'a str,
+        /// The line.
+        line: &'a str,
+    },
+}
 
-/// Shows a warning on one line.
+/// How notices are shown.
+static SHOW: OnceLock<fn(Notice<'_>)> = OnceLock::new();
+
+/// Sets how notices are shown in this process. Only the first call has an effect. Without it, they are not shown.
+pub fn show_with(show: fn(Notice<'_>)) {
+    SHOW.get_or_init(|| show);
+}
+
+pub(crate) fn show(notice: Notice<'_>) {
+    if let Some(show) = SHOW.get() {
+        show(notice);
+    }
+}
+
+/// Shows a warning.
 pub fn warn(text: impl Display) {
-    output::note(format_args!("{} {text}", styled(style::CARE, "warning:")));
+    show(Notice::Warning(&text.to_string()));
+}
+
+/// Shows a line that a script printed.
+pub fn show_output(worker: &str, line: &str) {
+    show(Notice::Output { worker, line });
 }
 
 /// Shows problems that do not prevent loading.
 pub fn show_warnings(warnings: &[Problem]) {
     for problem in warnings {
-        output::note(problem.render(output::is_coloured()));
+        show(Notice::Problem(problem));
     }
 }
 
 /// Shows what the user can do next.
 pub fn hint(text: &str) {
-    output::note(format_args!("{} {text}", styled(style::NAME, "hint:")));
-}
-
-/// Prints an error, its causes and its hint.
-pub fn show_error(error: &CliError) {
-    if let Some(usage) = &error.usage {
-        usage.print().ok();
-        return;
-    }
-    let load = error.load.as_ref().filter(|_| error.causes.is_empty());
-    if let Some(load) = load {
-        output::note(load.render(output::is_coloured()));
-    }
-    // A single problem is the whole message, so a line that counts it would only repeat its file.
-    if load.is_none_or(|load| load.problems.len() > 1) {
-        output::note(format_args!(
-            "{}{} {}",
-            if load.is_some() { "\n" } else { "" },
-            styled(style::BAD, "error:"),
-            error.message
-        ));
-    }
-    for cause in &error.causes {
-        output::note(format_args!("  caused by: {cause}"));
-    }
-    if let Some(hint) = &error.hint {
-        output::note(format_args!("{} {hint}", styled(style::NAME, "hint:")));
-    }
+    show(Notice::Hint(text));
 }

@@ -57,9 +57,9 @@ use self::prompt_style::{Highlight, Hints, Line};
 use self::prompt_text::PromptText;
 #[cfg(unix)]
 use self::typed_lines::TypedLines;
-#[cfg(unix)]
-use crate::output::escape::escape_untrusted;
 use crate::output::{self, scrollback};
+#[cfg(unix)]
+use tenterhook_protocol::escape::escape_untrusted;
 
 /// The name of the menu of completions.
 const MENU: &str = "completion";

@@ -8,10 +8,10 @@ use tenterhook_engine::{
     Decision, Dispatched, EventClass, HookId, Permission, StopKind, WriteError,
 };
 
-use crate::output::escape::{escape_indented, escape_line};
 use crate::output::plural::count;
 use crate::output::{self, style, styled};
 use crate::timeline;
+use tenterhook_protocol::escape::{escape_indented, escape_line};
 
 /// An event after its hooks have run.
 #[derive(Debug)]

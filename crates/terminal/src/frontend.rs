@@ -24,10 +24,10 @@ use tenterhook_engine::{JsonObject, Message, ToolCall, ToolResult, message_extra
 
 pub use self::state::{Terminal, Verbosity};
 use crate::editor::Editor;
-use crate::output::escape::{escape_indented, escape_line, escape_untrusted};
 use crate::output::plural::count;
 use crate::output::script_output::{script_line, without_secrets};
 use crate::output::{self, progress, style, styled};
+use tenterhook_protocol::escape::{escape_indented, escape_line, escape_untrusted};
 
 /// The maximum number of lines of a tool's result that are shown.
 const MAX_RESULT_LINES: usize = 8;

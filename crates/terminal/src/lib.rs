@@ -14,7 +14,6 @@ pub mod fire_report;
 mod frontend;
 pub mod interrupt;
 pub mod line_source;
-pub mod local_time;
 pub mod output;
 pub mod rpc;
 #[cfg(unix)]

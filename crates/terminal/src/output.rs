@@ -3,7 +3,6 @@
 
 pub mod canvas;
 pub mod drawn_line;
-pub mod escape;
 pub mod json_lines;
 pub mod markdown;
 pub mod plural;

@@ -11,8 +11,8 @@ use tenterhook_protocol::excerpt;
 use tenterhook_redaction::Redactor;
 use tenterhook_sessions::entry_kind::MESSAGE;
 
-use crate::output::escape::escape_line;
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::escape_line;
 
 /// The maximum number of characters of an entry's text that are shown.
 const MAX_TEXT: usize = 72;

@@ -6,9 +6,9 @@ use tenterhook_cases::{
 };
 use tenterhook_engine::journal::RunRecord;
 
-use crate::output::escape::{escape_indented, escape_line};
 use crate::output::{self, style, styled};
 use crate::timeline;
+use tenterhook_protocol::escape::{escape_indented, escape_line};
 
 /// How many of a hook's last lines of output are shown.
 const MAX_PRINTED: usize = 10;

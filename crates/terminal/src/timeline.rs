@@ -9,10 +9,10 @@ use tenterhook_engine::journal::{JournalRecord, RunRecord, RunStatus};
 use tenterhook_engine::{HookSpec, JournalSink};
 
 use crate::frontend::Terminal;
-use crate::output::escape::escape_untrusted;
 use crate::output::table::{self, Cell, plain};
 use crate::output::width::{cut, terminal_columns, wrap};
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::escape_untrusted;
 
 /// The indent of reasons that do not fit next to a run, as [`Timeline`] prints them.
 const WHY_INDENT: usize = 8;

@@ -8,13 +8,12 @@ use similar::{ChangeTag, TextDiff};
 use tenterhook_discovery::{FileState, FoundFile};
 use tenterhook_engine::Layer;
 use tenterhook_trust::{
-    ApprovalItem, Approvals, DivergedHook, FileChange, ItemChanges, PackageChange, ProjectHook,
-    TrustState,
+    Approvals, DivergedHook, FileChange, ItemChanges, PackageChange, ProjectHook, TrustState,
 };
 
-use crate::output::escape::{escape_invisible, escape_line};
 use crate::output::plural::count;
 use crate::output::{self, style, styled};
+use tenterhook_protocol::escape::{escape_invisible, escape_line};
 
 /// The largest file that is shown as text, in bytes.
 const MAX_SHOWN_FILE: usize = 256 << 10;
@@ -22,21 +21,6 @@ const MAX_SHOWN_FILE: usize = 256 << 10;
 const MAX_NAMED: usize = 20;
 /// How many unchanged lines are shown around a change.
 const AROUND: usize = 3;
-
-/// Returns a hook's name with its source, which is unique among the hooks of a project. It is safe to print.
-pub fn name_of(item: &ApprovalItem) -> String {
-    escape_line(&format!("{} of {}", item.name, item.source.display()))
-}
-
-/// Returns the name of an approved hook with its source. It is safe to print.
-pub fn name_of_diverged(hook: &DivergedHook) -> String {
-    let approved = &hook.approved;
-    escape_line(&format!(
-        "{} of {}",
-        approved.name,
-        approved.source.display()
-    ))
-}
 
 /// The contents that were shown. Hooks with scripts in the same folder have the same files.
 pub type ShownContents = BTreeSet<(PathBuf, String)>;
@@ -59,7 +43,7 @@ pub fn show(
     };
     output::line(format_args!(
         "{}  {}{in_force}",
-        styled(style::STRONG, name_of(&project_hook.item)),
+        styled(style::STRONG, project_hook.item.shown_name()),
         styled(look, project_hook.state.as_str())
     ));
     let item = &project_hook.item;
@@ -94,7 +78,7 @@ pub fn show_missing(hook: &DivergedHook) {
     };
     output::line(format_args!(
         "{}  {}",
-        styled(style::STRONG, name_of_diverged(hook)),
+        styled(style::STRONG, hook.shown_name()),
         styled(style::CARE, state)
     ));
     show_definition(&hook.approved.name, &hook.approved.definition);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use tenterhook_engine::{EventName, HookSpec, Layer, Source};
+use tenterhook_protocol::escape::escape_line;
 
 use crate::denial::deny;
 use crate::record::ApprovalRecord;
@@ -43,6 +44,16 @@ pub struct DivergedHook {
 }
 
 impl DivergedHook {
+    /// Returns the name of the approved hook with its source. It is safe to print.
+    pub fn shown_name(&self) -> String {
+        let approved = &self.approved;
+        escape_line(&format!(
+            "{} of {}",
+            approved.name,
+            approved.source.display()
+        ))
+    }
+
     /// Describes an approved hook that the project does not have as approved.
     pub fn new(
         project: &Path,

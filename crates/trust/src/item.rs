@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use tenterhook_engine::EventName;
+use tenterhook_protocol::escape::escape_line;
 
 use crate::covered_file::CoveredFile;
 use crate::digest::hex;
@@ -45,6 +46,11 @@ pub struct ApprovalItem {
 }
 
 impl ApprovalItem {
+    /// Returns the name of the hook with its source. It is safe to print.
+    pub fn shown_name(&self) -> String {
+        escape_line(&format!("{} of {}", self.name, self.source.display()))
+    }
+
     /// Returns whether the hook comes from this source: a hook file, or a file of a folder.
     pub fn is_from(&self, path: &Path) -> bool {
         let source = self.project.join(&self.source);

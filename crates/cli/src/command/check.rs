@@ -17,19 +17,19 @@ use tenterhook_systems::pi;
 use tenterhook_trust::Trust;
 
 use crate::command::host_args::warn_of_switched_off;
+use crate::hook_args::{ConfigArgs, DeadlineArgs, PlaceArgs};
 use crate::working_dir::current_dir;
 use clap::Parser;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::LineArgs;
-use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, PlaceArgs};
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks;
 use tenterhook_setup::warning::{show_warnings, warn};
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::{self, style, styled};
 
@@ -65,18 +65,12 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     /// Returns the options that load all hooks that are in force here.
-    pub(crate) fn hook_args(&self) -> HookArgs {
-        HookArgs {
-            files: Vec::new(),
-            lenient: false,
-            strict: false,
-            deny_untrusted: false,
-            extensions: Vec::new(),
-            script: None,
-            host: None,
-            load: self.load,
-            place: self.place.clone(),
-            config: self.config.clone(),
+    pub(crate) fn options(&self) -> HookOptions {
+        HookOptions {
+            place: self.place.options(),
+            config_dir: self.config.config_dir.clone(),
+            deadline: self.load.deadline(),
+            ..HookOptions::default()
         }
     }
 }
@@ -191,7 +185,7 @@ async fn corpus(
     args: &CheckArgs,
     interrupts: &Interrupts,
 ) -> Result<Exit, CliError> {
-    let options = hooks::options(false, hooks::services(&args.config)?.0);
+    let options = hooks::load_options(false, hooks::services(args.config.config_dir.as_deref())?.0);
     let loading = load_corpus(folder, &options, args.load.deadline());
     let loaded = interrupts.token().run_until_cancelled(loading).await;
     let loaded = loaded.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?;
@@ -214,11 +208,9 @@ async fn corpus(
 /// Checks everything that is in force in this directory.
 async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, CliError> {
     let start = current_dir()?;
-    let (hook_args, lines) = (args.hook_args(), LineArgs::default());
-    let services = hooks::services(&args.config)?.0;
-    let trust = Trust::Approved;
-    let loading = hooks::load_quietly(&hook_args, &lines, &start, services, trust, interrupts);
-    let hooks = loading.await?;
+    let (options, token) = (args.options(), interrupts.token());
+    let services = hooks::services(options.config_dir.as_deref())?.0;
+    let hooks = hooks::load_quietly(&options, &start, services, Trust::Approved, &token).await?;
     hooks.warn_of_disabled();
     approval::warn_of_diverged(&hooks.loaded.diverged);
     approval::warn_of_withheld(&hooks.loaded.project_hooks, false);
@@ -255,14 +247,14 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
     for warning in &found.warnings {
         warn(escape_line(warning));
     }
-    let config = args.config.clone();
+    let config_dir = args.config.config_dir.clone();
     let read = move || {
-        let options = hooks::options(true, hooks::services(&config)?.0);
-        let layers = config_dir::layers(&config, None)?;
+        let options = hooks::load_options(true, hooks::services(config_dir.as_deref())?.0);
+        let layers = config_dir::layers(config_dir.as_deref(), None)?;
         let loaded = hooks::load_named(&files, &layers, &options)?;
         Ok((loaded, layers.hook_files(&options.trust)))
     };
-    let (mut loaded, own) = run_blocking(interrupts, read).await?;
+    let (mut loaded, own) = run_blocking(&interrupts.token(), read).await?;
     loaded.specs.extend(found.specs);
     let mut broken = std::mem::take(&mut loaded.broken);
     broken.extend(found.broken);

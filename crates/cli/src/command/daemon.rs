@@ -10,15 +10,15 @@ use tenterhook_daemon::{DaemonEnd, DaemonJournal, DaemonOptions, DaemonStatus, s
 use tenterhook_shim::place::DaemonPlace;
 use tokio_util::sync::CancellationToken;
 
+use crate::ancestry;
+use crate::journal_args::JournalArgs;
 use crate::working_dir::current_dir;
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::journal::JournalArgs;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 /// Options of `tenterhook daemon`.
 #[derive(Debug, Parser)]
@@ -73,7 +73,7 @@ pub(crate) async fn daemon(args: DaemonArgs, interrupts: &Interrupts) -> Result<
     }
     let directory = current_dir()?;
     let start = move || tenterhook_daemon::start(&place, &directory).map_err(failed);
-    let status = run_blocking(interrupts, start).await?;
+    let status = run_blocking(&interrupts.token(), start).await?;
     show(&args, &status);
     Ok(Exit::Done)
 }
@@ -151,7 +151,7 @@ async fn stop(
     interrupts: &Interrupts,
 ) -> Result<Exit, CliError> {
     let stop = move || tenterhook_daemon::stop(&place).map_err(failed);
-    let was_running = run_blocking(interrupts, stop).await?;
+    let was_running = run_blocking(&interrupts.token(), stop).await?;
     if args.json {
         output::json(&json!({ "was_running": was_running }));
     } else if was_running {

@@ -1,5 +1,6 @@
 //! `tenterhook disable` and `tenterhook enable`: leave out a source of hooks, and use it again.
 
+use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,11 @@ use tenterhook_engine::journal::{FORMAT_VERSION, JournalRecord, SourceAction, So
 use tenterhook_engine::{JournalSink as _, Layer};
 use tenterhook_trust::Trust;
 
+use crate::ancestry;
+use crate::hook_args::{ConfigArgs, PlaceArgs};
+use crate::journal_args::JournalArgs;
 use clap::Parser;
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
@@ -19,13 +23,10 @@ use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::disabled::unusable;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::{ConfigArgs, PlaceArgs};
 use tenterhook_setup::journal;
-use tenterhook_setup::journal::JournalArgs;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 /// Which source of hooks to disable or to enable.
 #[derive(Debug, Parser)]
@@ -120,13 +121,13 @@ fn disabled_path(dir: &Path, word: &str) -> Result<Option<PathBuf>, CliError> {
 
 /// Returns the one source in force that the command line names.
 async fn find(args: &SourceArgs, interrupts: &Interrupts) -> Result<KnownSource, CliError> {
-    let (place, config) = (args.place.clone(), args.config.clone());
+    let (place, config_dir) = (args.place.options(), args.config.config_dir.clone());
     let start = std::env::current_dir().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;
     let approvals = approval::load_approvals(&start).await?;
     let look = move || {
-        let layers = config_dir::layers(&config, Some(&start))?;
+        let layers = config_dir::layers(config_dir.as_deref(), Some(&start))?;
         let trust = approvals.map_or_else(Trust::none, Trust::Approved);
         let hook_files = layers.hook_files(&trust).into_iter();
         let search = FolderSearch::of_layers(&layers).trust(trust);
@@ -144,7 +145,7 @@ async fn find(args: &SourceArgs, interrupts: &Interrupts) -> Result<KnownSource,
         let found = found.map(|(path, name, layer)| KnownSource { path, name, layer });
         Ok(hook_files.chain(found).collect::<Vec<KnownSource>>())
     };
-    let known = run_blocking(interrupts, look).await?;
+    let known = run_blocking(&interrupts.token(), look).await?;
     choose(&args.source, &known)
 }
 
@@ -200,13 +201,13 @@ async fn confirm(path: &Path, interrupts: &Interrupts) -> Result<bool, CliError>
     let unchanged = "nothing was disabled";
     let answers = LineSource::plain();
     let answer = answers.confirm(&question, interrupts).await;
-    let answer = answer.map_err(|error| CliError::unanswered(&error, unchanged))?;
+    let answer = answer.map_err(|error| unanswered(&error, unchanged))?;
     Ok(answer.unwrap_or(false))
 }
 
 /// Records the user's action in the journal.
 async fn record(args: &SourceArgs, path: &Path, action: SourceAction) -> Result<(), CliError> {
-    let file = journal::open(&args.journal)?;
+    let file = args.journal.open()?;
     if let Some(file) = &file {
         let record = JournalRecord::Source(SourceRecord {
             v: FORMAT_VERSION,

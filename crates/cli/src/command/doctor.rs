@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
+use crate::passphrase::Passphrase;
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_proof::case::{ProofCase, ProofResult};
 use tenterhook_proof::installed_agent::{AgentSearch, InstalledAgent};
 use tenterhook_proof::prove::{HostProof, ProvenCase, prove};
 use tenterhook_proof::row_check::RowResult;
+use tenterhook_protocol::escape::{escape_line, escape_untrusted};
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::passphrase::Passphrase;
 use tenterhook_setup::proven_versions::ProvenVersions;
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
@@ -97,7 +97,7 @@ async fn note_version(proof: &HostProof, interrupts: &Interrupts) -> Result<(), 
     let Some(version) = version.filter(|_| proof.is_proven()) else {
         return Ok(());
     };
-    run_blocking(interrupts, move || {
+    run_blocking(&interrupts.token(), move || {
         ProvenVersions::read().add(host, &version)
     })
     .await

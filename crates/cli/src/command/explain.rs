@@ -10,20 +10,19 @@ use tenterhook_systems::tools;
 use tenterhook_trust::ProjectHook;
 
 use crate::event_name::parse_event_name;
+use crate::hook_args::HookArgs;
 use clap::Parser;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::HookArgs;
-use tenterhook_setup::hook_args::LineArgs;
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::table::{self, plain};
 use tenterhook_terminal::output::{self, style, styled};
-use tenterhook_terminal::trust_report::name_of;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook explain [OPTIONS] <EVENT>")]
@@ -100,13 +99,12 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
         warn(escape_line(&warning));
     }
     let start = std::env::current_dir().unwrap_or_default();
-    let (services, _) = hooks::services(&args.hooks.config)?;
-    let lines = LineArgs::default();
-    let hook_args = HookArgs {
+    let (services, _) = hooks::services(args.hooks.config.config_dir.as_deref())?;
+    let options = HookOptions {
         script: args.script.clone(),
-        ..args.hooks.clone()
+        ..args.hooks.options()
     };
-    let hooks = hooks::load_and_warn(&hook_args, &lines, &start, services, interrupts).await?;
+    let hooks = hooks::load_and_warn(&options, &start, services, &interrupts.token()).await?;
     let call = ExplainedEvent {
         event: &event,
         subject: subject.as_deref(),
@@ -242,7 +240,7 @@ fn rows(
     });
     rows.extend(of_files.map(|project_hook| ExplainedHook {
         hook: escape_line(&project_hook.item.name),
-        source: name_of(&project_hook.item),
+        source: project_hook.item.shown_name(),
         runs: false,
         sees: None,
         why: project_hook.state.as_str().to_owned(),

@@ -20,7 +20,6 @@ use tenterhook_setup::error::CliError;
 use tenterhook_setup::exceptions;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, PrintingHost};
-use tenterhook_setup::hook_args::LineArgs;
 use tenterhook_setup::hooks;
 use tenterhook_setup::journal::{self, FanOutSink};
 use tenterhook_terminal::fire_report::FireReport;
@@ -34,28 +33,28 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     let explanation = explanation(&args, &name);
     let (event_name, payload) = (name.clone(), args.payload);
     let read = move || FireInput::read(&event_name, &payload);
-    let read = match run_blocking(interrupts, read).await? {
+    let read = match run_blocking(&interrupts.token(), read).await? {
         FireInput::Event(read) => read,
         FireInput::Example(example) => {
             output::json(&example);
             return Ok(Exit::Done);
         }
     };
-    let mut hook_args = args.hooks.clone();
-    hook_args.script.clone_from(&args.script);
+    let mut options = args.hooks.options();
+    options.script.clone_from(&args.script);
     // A workspace on the command line takes precedence over the event's.
-    hook_args.place.workspace = hook_args.place.workspace.or(input::workspace(&read));
-    let workspace = config_dir::workspace(&hook_args.place)?;
+    options.place.workspace = options.place.workspace.or(input::workspace(&read));
+    let workspace = config_dir::workspace(&options.place)?;
     let start = if read.origin.cwd.is_absolute() {
         read.origin.cwd.clone()
     } else {
         current_dir()?
     };
-    let (services, _) = hooks::services(&args.hooks.config)?;
+    let (services, _) = hooks::services(args.hooks.config.config_dir.as_deref())?;
     let (output, services) = extensions::recorded(Arc::new(PrintingHost::default()), services);
-    let lines = LineArgs::default();
-    let hooks = hooks::load_for_event(&hook_args, &lines, &start, services, interrupts).await?;
-    hooks.refuse_broken(hook_args.lenient)?;
+    let token = interrupts.token();
+    let hooks = hooks::load_for_event(&options, &start, services, &token).await?;
+    hooks.refuse_broken(options.lenient)?;
     let ReadBack {
         event,
         mut origin,
@@ -63,7 +62,7 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     } = read;
     origin.workspace = workspace.map(|name| name.to_string()).or(origin.workspace);
     let runs = Arc::new(MemoryJournal::new());
-    let file = journal::open(&args.journal)?;
+    let file = args.journal.open()?;
     output.record_in(file.clone().map(|file| file as _));
     let mut tee = FanOutSink {
         sinks: vec![runs.clone()],

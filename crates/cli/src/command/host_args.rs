@@ -98,7 +98,7 @@ pub(crate) fn machine() -> Result<Machine, CliError> {
 pub(crate) async fn warn_of_switched_off(interrupts: &Interrupts) -> Result<(), CliError> {
     let (machine, project) = (machine()?, project_folder()?);
     let look = move || Ok(HostStatus::all_switched_off(&machine, &project));
-    let hosts = run_blocking(interrupts, look).await?;
+    let hosts = run_blocking(&interrupts.token(), look).await?;
     for problem in hosts.iter().flat_map(host_problems::switched_off) {
         warn(&problem.text);
         hint(&problem.next_step);

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::ancestry;
+use crate::hook_args::ConfigArgs;
 use clap::Parser;
 use serde_json::{Value, json};
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, LineArgs, PlaceArgs};
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks;
 use tenterhook_setup::imports::{
     AddedImport, ImportSources, SettingsPlace, TrialResult, TriedHook, add_import, count_hooks,
@@ -20,7 +22,6 @@ use tenterhook_systems::settings_file::HookSettings;
 use tenterhook_systems::{HookSystem, SYSTEMS};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_trust::{TENTERHOOK, TrustState, resolved};
 
@@ -150,7 +151,7 @@ fn sources(settings: &'static HookSettings, args: &ImportArgs) -> Result<Import,
         file: &own,
         home: Some(&home),
     };
-    let folder = config_dir::user(&args.config)?;
+    let folder = config_dir::user(args.config.config_dir.as_deref())?;
     let folder = folder.ok_or_else(|| no_folder("your configuration folder"))?;
     Ok(Import {
         sources: ImportSources::find(settings, &path, place)?,
@@ -191,28 +192,13 @@ async fn try_imported(
     import: &Import,
     interrupts: &Interrupts,
 ) -> Result<Vec<TriedHook>, CliError> {
-    let hook_args = HookArgs {
-        files: Vec::new(),
-        lenient: false,
-        strict: false,
-        deny_untrusted: false,
-        extensions: Vec::new(),
-        script: None,
-        host: None,
-        load: DeadlineArgs::default(),
-        place: PlaceArgs::default(),
-        config: args.config.clone(),
+    let options = HookOptions {
+        config_dir: args.config.config_dir.clone(),
+        ..HookOptions::default()
     };
-    let folder = current_dir()?;
-    let (services, _) = hooks::services(&args.config)?;
-    let loaded = hooks::load(
-        &hook_args,
-        &LineArgs::default(),
-        &folder,
-        services,
-        interrupts,
-    )
-    .await?;
+    let (folder, token) = (current_dir()?, interrupts.token());
+    let (services, _) = hooks::services(options.config_dir.as_deref())?;
+    let loaded = hooks::load(&options, &folder, services, &token).await?;
     let mut specs = loaded.loaded.specs;
     let files = &import.sources.files;
     let is_imported = |path: &Path| {
@@ -234,9 +220,8 @@ async fn try_imported(
         return Err(CliError::new(Exit::Config, message)
             .hint("run `tenterhook trust`, then the same command again"));
     }
-    let token = interrupts.token();
     let tried = token
-        .run_until_cancelled(try_hooks(specs, &folder, interrupts))
+        .run_until_cancelled(try_hooks(specs, &folder, &token))
         .await;
     tried.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
 }

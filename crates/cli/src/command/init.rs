@@ -8,15 +8,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use tenterhook_cases::{StarterGuard, StarterLanguage, StarterPlace};
 use tenterhook_trust::{in_search_path, repository_root};
 
+use crate::ancestry;
 use crate::working_dir::current_dir;
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::ConfigArgs;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook init [OPTIONS]")]
@@ -48,7 +47,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, CliError> {
     ancestry::require_user("write hooks")?;
     let start = current_dir()?;
     if args.user {
-        let folder = config_dir::user(&ConfigArgs { config_dir: None })?.ok_or_else(|| {
+        let folder = config_dir::user(None)?.ok_or_else(|| {
             CliError::new(Exit::Failed, "your configuration folder is not known")
                 .hint("set `HOME`, or name the folder in `TENTERHOOK_CONFIG_DIR`")
         })?;

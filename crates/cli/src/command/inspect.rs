@@ -14,6 +14,7 @@ use tenterhook_inspect::{
     InspectedSource, Inspector, JournalFileError, LogLimits, RecordLog, export_html, export_jsonl,
     read_journals,
 };
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -21,7 +22,6 @@ use tenterhook_setup::journal::path_of_today;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 use crate::inspector_page::InspectorPage;
@@ -75,7 +75,8 @@ pub(crate) async fn inspect(args: InspectArgs, interrupts: &Interrupts) -> Resul
     let paths = journals(&args)?;
     let names = paths.iter().map(|path| path.display().to_string());
     let names: Vec<String> = names.collect();
-    let log = run_blocking(interrupts, move || {
+    let token = interrupts.token();
+    let log = run_blocking(&token, move || {
         read_journals(&paths, LogLimits::FILES).map_err(|error| unreadable(&error))
     });
     let log = Arc::new(log.await?);
@@ -84,7 +85,7 @@ pub(crate) async fn inspect(args: InspectArgs, interrupts: &Interrupts) -> Resul
         let records = log.counts().kept;
         let written = Arc::clone(&log);
         let path = file.path.display().to_string();
-        run_blocking(interrupts, move || export(&file, &written)).await?;
+        run_blocking(&token, move || export(&file, &written)).await?;
         let records = count(records, "record");
         output::line(format_args!("Wrote {records} to `{}`.", escape_line(&path)));
         return Ok(Exit::Done);

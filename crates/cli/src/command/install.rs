@@ -2,15 +2,18 @@
 
 mod hooks_in_force;
 
+use crate::notice::show_error;
+use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 use std::path::Path;
 
+use crate::ancestry;
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_install::{
     ApprovalState, InstallError, InstallPlan, InstallScope, Installer, Machine,
 };
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::{escape_line, escape_untrusted};
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -20,7 +23,6 @@ use tenterhook_systems::host::installation::FailsClosed;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 
 use self::hooks_in_force::HooksInForce;
@@ -81,7 +83,7 @@ pub(crate) async fn install(args: InstallArgs, interrupts: &Interrupts) -> Resul
                 if args.json {
                     reports.push(json!({ "host": host.name, "error": error.in_one_line() }));
                 } else {
-                    warning::show_error(&error);
+                    show_error(&error);
                 }
             }
         }
@@ -94,7 +96,7 @@ pub(crate) async fn install(args: InstallArgs, interrupts: &Interrupts) -> Resul
             // The entries are there, so their report is shown all the same.
             Err(error) => {
                 exit = exit.max(error.exit);
-                warning::show_error(&error);
+                show_error(&error);
             }
         }
     }
@@ -139,8 +141,7 @@ async fn install_one(
         {
             let question = format!("{} [y/N] ", approval.question);
             let answer = LineSource::plain().confirm(&question, interrupts).await;
-            let answer =
-                answer.map_err(|error| CliError::unanswered(&error, "nothing was installed"))?;
+            let answer = answer.map_err(|error| unanswered(&error, "nothing was installed"))?;
             approves = answer.unwrap_or(false);
         }
     }
@@ -178,7 +179,10 @@ async fn run(
         }
         Ok((plan, is_new_program))
     };
-    run_blocking(interrupts, move || work().map_err(|error| failed(&error))).await
+    run_blocking(&interrupts.token(), move || {
+        work().map_err(|error| failed(&error))
+    })
+    .await
 }
 
 fn show_changes(plan: &InstallPlan) {

@@ -5,16 +5,15 @@ use tenterhook_engine::{EventName, Layer, Phase, RegisteredHook, native_policy};
 use tenterhook_trust::{DivergedHook, ProjectHook};
 
 use crate::command::host_args::warn_of_switched_off;
+use crate::hook_args::HookArgs;
 use clap::Parser;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::HookArgs;
-use tenterhook_setup::hook_args::LineArgs;
 use tenterhook_setup::hook_list::{self, trust};
 use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::hint;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style, styled};
@@ -39,8 +38,9 @@ const LINE_WIDTH: usize = 100;
 
 pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let start = std::env::current_dir().unwrap_or_default();
-    let (services, lines) = (hooks::services(&args.hooks.config)?.0, LineArgs::default());
-    let loaded = hooks::load_and_warn(&args.hooks, &lines, &start, services, interrupts).await?;
+    let (options, token) = (args.hooks.options(), interrupts.token());
+    let services = hooks::services(options.config_dir.as_deref())?.0;
+    let loaded = hooks::load_and_warn(&options, &start, services, &token).await?;
     warn_of_switched_off(interrupts).await?;
     let hooks = hooks::engine(&loaded.loaded, args.hooks.strict, None).hooks();
     let additions = loaded.extras.additions();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;

@@ -1,10 +1,10 @@
 //! `tenterhook protect`: sets the passphrase that commands which only the user may give ask for.
 
+use crate::ancestry;
+use crate::passphrase::Passphrase;
 use clap::Parser;
-use tenterhook_setup::ancestry;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::passphrase::Passphrase;
 use tenterhook_terminal::output;
 
 /// Options of `tenterhook protect`.

@@ -4,15 +4,15 @@ use clap::Parser;
 use serde_json::json;
 use tenterhook_daemon::ReloadedProject;
 
+use crate::ancestry;
 use crate::command::daemon::{failed, place};
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 /// Options of `tenterhook reload`.
 #[derive(Debug, Parser)]
@@ -26,7 +26,7 @@ pub(crate) async fn reload(args: ReloadArgs, interrupts: &Interrupts) -> Result<
     ancestry::require_user("reload hooks")?;
     let place = place(None)?;
     let reload = move || tenterhook_daemon::reload(&place).map_err(failed);
-    let reloaded = run_blocking(interrupts, reload).await?;
+    let reloaded = run_blocking(&interrupts.token(), reload).await?;
     let projects = reloaded.as_deref().unwrap_or_default();
     let has_problems = projects.iter().any(|project| !project.problems.is_empty());
     if args.json {

@@ -18,7 +18,9 @@ use crate::command::run::inspection::RunInspection;
 use crate::command::sessions;
 use crate::conversation::format::Format;
 use crate::conversation::{Conversation, Program};
-use tenterhook_setup::approval;
+use crate::displaced::settle_displaced;
+use tenterhook_protocol::escape::escape_line;
+use tenterhook_setup::agent_options::AgentOptions;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exceptions;
@@ -32,15 +34,14 @@ use tenterhook_setup::models;
 use tenterhook_setup::warning::warn;
 use tenterhook_setup::{agent, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::json_lines::JournalWithoutFeed;
 use tenterhook_terminal::timeline::Timeline;
 use tenterhook_terminal::{Terminal, Verbosity};
 
 pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     check_prompt(&args)?;
-    let options = &args.agent;
-    let providers = models::providers(&options.hooks.config)?;
+    let options = &args.agent.options();
+    let providers = models::providers(options.hooks.config_dir.as_deref())?;
     let (services, judges) = hooks::services_with(&providers);
     let swaps = Arc::new(ContextSwaps::default());
     let format = args.output.format();
@@ -58,13 +59,13 @@ pub(crate) async fn run(args: RunArgs, interrupts: &Interrupts) -> Result<Exit, 
         extras,
         found,
         listing,
-    } = RunHooks::load(&args, services, interrupts).await?;
+    } = RunHooks::load(&args, options, services, interrupts).await?;
     let protected = protected::files(options, &loaded, &found)?;
     extras.check_flags(&args.flags)?;
     scripts.list_commands(&extras.commands());
     let of_recipe: Vec<HookSpec> = recipe.iter().flat_map(|it| it.hooks.clone()).collect();
     loaded.specs.extend(of_recipe.iter().cloned());
-    let file = journal::open(&options.journal)?;
+    let file = args.agent.journal.open()?;
     output.record_in(file.clone().map(|file| file as _));
     let name = agent::root(&loaded).map_or(Agent::DEFAULT_NAME, |root| &root.name);
     let history = data_dir().map(|data| data.join("history"));
@@ -134,19 +135,20 @@ struct RunHooks {
 impl RunHooks {
     async fn load(
         args: &RunArgs,
+        options: &AgentOptions,
         services: Services,
         interrupts: &Interrupts,
     ) -> Result<Self, CliError> {
         if args.work.no_hooks {
             return Ok(Self {
-                loaded: hooks::load_agents(&args.agent.hooks, services, interrupts).await?,
+                loaded: hooks::load_agents(&options.hooks, services, &interrupts.token()).await?,
                 followed: None,
                 extras: SessionExtensions::default(),
                 found: Vec::new(),
                 listing: HookListing::without_sources(),
             });
         }
-        let hooks = load_hooks(args, services, interrupts).await?;
+        let hooks = load_hooks(args, options, services, interrupts).await?;
         Ok(Self {
             listing: HookListing::new(&hooks),
             loaded: hooks.loaded,
@@ -160,16 +162,17 @@ impl RunHooks {
 /// Loads the hooks of a run. Asks a user at a terminal what to do with approvals of another folder or repository.
 async fn load_hooks(
     args: &RunArgs,
+    options: &AgentOptions,
     services: Services,
     interrupts: &Interrupts,
 ) -> Result<Hooks, CliError> {
-    let (hook_args, lines, cwd) = (&args.agent.hooks, &args.agent.lines, &args.agent.cwd);
-    let hooks = hooks::load(hook_args, lines, cwd, services.clone(), interrupts).await?;
+    let (options, cwd) = (&options.hooks, &options.cwd);
+    let hooks = hooks::load(options, cwd, services.clone(), &interrupts.token()).await?;
     let is_text = args.output.format() == Format::Text;
     let has_user = is_text && stdin().is_terminal() && stdout().is_terminal();
     let diverged = &hooks.loaded.diverged;
-    if has_user && approval::settle_displaced(diverged, cwd, interrupts).await? {
-        return hooks::load(hook_args, lines, cwd, services, interrupts).await;
+    if has_user && settle_displaced(diverged, cwd, interrupts).await? {
+        return hooks::load(options, cwd, services, &interrupts.token()).await;
     }
     Ok(hooks)
 }

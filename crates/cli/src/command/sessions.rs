@@ -12,13 +12,13 @@ use tenterhook_sessions::{SessionError, SessionListing, SessionOverview, StoredS
 
 use crate::command::run::args::RunArgs;
 use crate::command::sessions::args::{SessionsArgs, SessionsCommand};
+use tenterhook_protocol::escape::{escape_line, escape_untrusted};
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
+use tenterhook_setup::session_store::refusal;
 use tenterhook_setup::session_store::warn_of;
-use tenterhook_setup::session_store::{refusal, stored};
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::{escape_line, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
@@ -38,7 +38,7 @@ pub(crate) async fn of_run(
     if resume.is_none() && is_unstored {
         return Ok((SessionSource::Startup, config));
     }
-    config.sessions = Some(stored(&args.agent.cwd, &args.session.dir)?);
+    config.sessions = Some(args.session.dir.stored(&args.agent.cwd)?);
     let config = resolved(args, config, engine, interrupts).await?;
     let (Some(resume), Some(sessions)) = (resume, &config.sessions) else {
         return Ok((SessionSource::Startup, config));
@@ -87,7 +87,7 @@ fn open(sessions: &SessionStore, resume: &str) -> Result<StoredSession, SessionE
 }
 
 pub(crate) fn sessions(args: &SessionsArgs) -> Result<Exit, CliError> {
-    let sessions = stored(&args.cwd, &args.dir)?;
+    let sessions = args.dir.stored(&args.cwd)?;
     let done = match &args.command {
         SessionsCommand::List => list(&sessions, args.json),
         SessionsCommand::Show { id } => show(&sessions, id, args.json),

@@ -10,11 +10,11 @@ use tenterhook_builtins::snapshot::{
 
 use clap::builder::TypedValueParser as _;
 use clap::{Parser, Subcommand};
+use tenterhook_protocol::escape::escape_indented;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_indented;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::table::{self, Cell, plain};

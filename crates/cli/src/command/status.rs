@@ -6,6 +6,7 @@ mod daemon_report;
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_install::{HostStatus, Machine, PlaceState, PlaceStatus, ProgramState};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exceptions::ExceptionReport;
@@ -16,12 +17,12 @@ use tenterhook_setup::host_problems;
 use tenterhook_setup::proven_versions::ProvenVersions;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::{self, style, styled};
 
 #[cfg(unix)]
 use self::daemon_report::DaemonReport;
+use crate::command::allow::show_exceptions;
 use crate::command::host_args::{machine, project_folder};
 use crate::command::install::{approval_name, fails_closed, failure_note, shown};
 use crate::working_dir::current_dir;
@@ -90,7 +91,8 @@ impl GuardReport {
                 ExceptionReport::read(),
             ))
         };
-        let (hosts, proven, programs, daemon, exceptions) = run_blocking(interrupts, look).await?;
+        let (hosts, proven, programs, daemon, exceptions) =
+            run_blocking(&interrupts.token(), look).await?;
         let is_meant =
             |host: &HostStatus| is_meant(host.host) && (host.is_present || host.is_touched());
         let hosts: Vec<HostStatus> = hosts.into_iter().filter(is_meant).collect();
@@ -101,7 +103,7 @@ impl GuardReport {
         problems.extend(exceptions.problems());
         let mut guards = Vec::new();
         for host in host_problems::judged_hosts(&hosts) {
-            match FolderGuards::load(host, &current_dir()?, interrupts).await {
+            match FolderGuards::load(host, &current_dir()?, &interrupts.token()).await {
                 Ok(mut found) => {
                     problems.append(&mut found.problems);
                     guards.push(found);
@@ -183,7 +185,7 @@ impl GuardReport {
             output::line(format!("The shim is {}.", shown(&self.machine.shim())));
             self.daemon.show();
         }
-        self.exceptions.show();
+        show_exceptions(&self.exceptions);
     }
 }
 

@@ -12,19 +12,19 @@ use clap::Parser;
 use futures_util::StreamExt as _;
 use tenterhook_cases::{CaseCall, CaseReply, CaseRunError, SelectedCases, SelectionError, run_all};
 
+use crate::ancestry;
 use crate::working_dir::current_dir;
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::PrintingHost;
-use tenterhook_setup::hook_args::{ConfigArgs, PlaceArgs};
+use tenterhook_setup::hook_options::PlaceOptions;
 use tenterhook_setup::hooks;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::test_report::{TestReport, TestSummary};
 
 #[derive(Debug, Parser)]
@@ -57,7 +57,7 @@ pub(crate) async fn test(args: TestArgs, interrupts: &Interrupts) -> Result<Exit
         return serve_case(interrupts).await;
     }
     let start = current_dir()?;
-    let user = config_dir::user(&ConfigArgs { config_dir: None })?;
+    let user = config_dir::user(None)?;
     let (user, filter) = (user.as_deref(), args.filter.as_deref());
     let selected = SelectedCases::select(&args.files, filter, &start, user).map_err(refusal)?;
     if args.files.is_empty() || selected.iter().any(SelectedCases::has_project_hooks) {
@@ -132,10 +132,10 @@ async fn serve_case(interrupts: &Interrupts) -> Result<Exit, CliError> {
         serde_json::from_reader::<_, CaseCall>(io::stdin())
             .map_err(|error| CliError::new(Exit::Failed, "cannot read the case").cause(&error))
     };
-    let call = run_blocking(interrupts, read).await?;
-    let (services, _) = hooks::services(&ConfigArgs { config_dir: None })?;
-    let mut sources = call.sources(hooks::options(true, services));
-    let search = config_dir::select(sources.search, &PlaceArgs::default())?;
+    let call = run_blocking(&interrupts.token(), read).await?;
+    let (services, _) = hooks::services(None)?;
+    let mut sources = call.sources(hooks::load_options(true, services));
+    let search = config_dir::select(sources.search, &PlaceOptions::default())?;
     sources.search = search.host(Arc::new(PrintingHost::default()));
     let token = interrupts.token();
     let ran = token.run_until_cancelled(Box::pin(call.run(sources))).await;

@@ -1,5 +1,6 @@
 //! `tenterhook trust`: shows the project's hooks, approves them, and revokes approvals.
 
+use crate::notice::unanswered;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -10,22 +11,22 @@ use tenterhook_hookfile::BrokenSource;
 use tenterhook_systems::SYSTEMS;
 use tenterhook_trust::{ApprovalItem, Approvals, DivergedHook, ProjectHook, Trust, TrustState};
 
+use crate::ancestry;
+use crate::hook_args::{ConfigArgs, PlaceArgs};
 use clap::Parser;
-use tenterhook_setup::ancestry;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::hook_args::LineArgs;
-use tenterhook_setup::hook_args::{ConfigArgs, DeadlineArgs, HookArgs, PlaceArgs};
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::{hint, show_warnings, warn};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
-use tenterhook_terminal::trust_report::{self, ShownContents, name_of};
+use tenterhook_terminal::trust_report::{self, ShownContents};
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook trust [OPTIONS] [HOOK]...")]
@@ -71,18 +72,11 @@ pub(crate) struct TrustMode {
 
 impl TrustArgs {
     /// Returns the options for loading the hooks to show: the hooks of the layers only.
-    pub(crate) fn hook_args(&self) -> HookArgs {
-        HookArgs {
-            files: Vec::new(),
-            lenient: false,
-            strict: false,
-            deny_untrusted: false,
-            extensions: Vec::new(),
-            script: None,
-            host: None,
-            load: DeadlineArgs::default(),
-            place: self.place.clone(),
-            config: self.config.clone(),
+    pub(crate) fn options(&self) -> HookOptions {
+        HookOptions {
+            place: self.place.options(),
+            config_dir: self.config.config_dir.clone(),
+            ..HookOptions::default()
         }
     }
 }
@@ -96,12 +90,10 @@ pub(crate) async fn trust(args: TrustArgs, interrupts: &Interrupts) -> Result<Ex
     let start = std::env::current_dir().map_err(|error| {
         CliError::new(Exit::Failed, "cannot find the working directory").cause(&error)
     })?;
-    let hook_args = args.hook_args();
-    let (services, _) = hooks::services(&hook_args.config)?;
-    let lines = LineArgs::default();
-    let review = Trust::Review;
-    let hooks =
-        hooks::load_quietly(&hook_args, &lines, &start, services, review, interrupts).await?;
+    let options = args.options();
+    let (services, _) = hooks::services(options.config_dir.as_deref())?;
+    let token = interrupts.token();
+    let hooks = hooks::load_quietly(&options, &start, services, Trust::Review, &token).await?;
     // What cannot be loaded cannot be approved either. An approval of the current version solves the
     // problems of an older approved one.
     let unusable = hooks.untrusted.iter().chain(&hooks.broken);
@@ -309,7 +301,7 @@ async fn approve(
         completed.map_err(|error| approval::refused(&error))?;
         Ok(approvals)
     };
-    let mut approvals = run_blocking(interrupts, complete).await?;
+    let mut approvals = run_blocking(&interrupts.token(), complete).await?;
     if open.is_empty() {
         output::line(match all.len() {
             0 if !hooks.untrusted.is_empty() => "Nothing to approve: fix the errors above, then \
@@ -340,7 +332,7 @@ async fn approve(
         let written = approvals.approve(&items);
         written.map_err(|error| approval::refused(&error))
     };
-    run_blocking(interrupts, write).await?;
+    run_blocking(&interrupts.token(), write).await?;
     let broken = load_approved(args, &approved, start, interrupts).await?;
     if args.json {
         let names: Vec<&str> = approved.iter().map(|item| item.name.as_str()).collect();
@@ -381,10 +373,9 @@ async fn load_approved(
     if approved.is_empty() {
         return Ok(Vec::new());
     }
-    let (hook_args, lines) = (args.hook_args(), LineArgs::default());
-    let (services, _) = hooks::services(&hook_args.config)?;
-    let trust = Trust::Approved;
-    let hooks = hooks::load_quietly(&hook_args, &lines, start, services, trust, interrupts).await?;
+    let (options, token) = (args.options(), interrupts.token());
+    let (services, _) = hooks::services(options.config_dir.as_deref())?;
+    let hooks = hooks::load_quietly(&options, start, services, Trust::Approved, &token).await?;
     let is_approved = |source: &BrokenSource| approved.iter().any(|it| it.is_from(&source.path));
     Ok(hooks.broken.into_iter().filter(is_approved).collect())
 }
@@ -413,10 +404,10 @@ async fn ask(
     answers: &LineSource,
     interrupts: &Interrupts,
 ) -> Result<bool, CliError> {
-    let question = format!("Approve `{}`? [y/N] ", name_of(item));
+    let question = format!("Approve `{}`? [y/N] ", item.shown_name());
     let unchanged = "nothing was approved";
     let answer = answers.confirm(&question, interrupts).await;
-    let answer = answer.map_err(|error| CliError::unanswered(&error, unchanged))?;
+    let answer = answer.map_err(|error| unanswered(&error, unchanged))?;
     answer.ok_or_else(|| {
         if let LineSource::Stdin(_) = answers {
             output::line("");

@@ -1,11 +1,14 @@
 //! `tenterhook uninstall`: remove Tenterhook from the configuration of coding agents.
 
+use crate::ancestry;
+use crate::notice::show_error;
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_install::{
     HostStatus, InstallError, InstallPlan, InstallScope, Installer, Machine, PlaceState,
 };
-use tenterhook_setup::ancestry;
+#[cfg(unix)]
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
@@ -14,8 +17,6 @@ use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-#[cfg(unix)]
-use tenterhook_terminal::output::escape::escape_line;
 
 #[cfg(unix)]
 use crate::command::daemon;
@@ -79,7 +80,7 @@ pub(crate) async fn uninstall(
                 if args.json {
                     reports.push(json!({ "host": host.name, "error": error.in_one_line() }));
                 } else {
-                    warning::show_error(&error);
+                    show_error(&error);
                 }
             }
         }
@@ -107,7 +108,10 @@ pub(crate) async fn uninstall(
 #[cfg(unix)]
 async fn stop_daemon(interrupts: &Interrupts) -> Result<bool, CliError> {
     let place = daemon::place(None)?;
-    let stopped = run_blocking(interrupts, move || Ok(tenterhook_daemon::stop(&place))).await?;
+    let stopped = run_blocking(&interrupts.token(), move || {
+        Ok(tenterhook_daemon::stop(&place))
+    })
+    .await?;
     Ok(stopped.unwrap_or_else(|problem| {
         warning::warn(format_args!(
             "the daemon was not stopped: {}",
@@ -158,7 +162,10 @@ async fn remove(
             plan,
         })
     };
-    run_blocking(interrupts, move || work().map_err(|error| failed(&error))).await
+    run_blocking(&interrupts.token(), move || {
+        work().map_err(|error| failed(&error))
+    })
+    .await
 }
 
 fn show(removed: &Removal) {

@@ -6,10 +6,10 @@ use tenterhook_runners::worker::{CheckStep, check};
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
+use tenterhook_protocol::escape::escape_indented;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_indented;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
 

@@ -5,8 +5,8 @@ use tenterhook_engine::EntryId;
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
+use tenterhook_protocol::escape::{escape_indented, escape_line, escape_untrusted};
 use tenterhook_setup::exit::Exit;
-use tenterhook_terminal::output::escape::{escape_indented, escape_line, escape_untrusted};
 use tenterhook_terminal::output::table::{self, Cell};
 use tenterhook_terminal::output::{self, style};
 

@@ -3,9 +3,9 @@
 
 use super::slash_command::{self, TABLE};
 use super::state::Conversation;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::editor::CompletionWord;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::session_tree;
 
 /// The maximum number of entries of a session that are offered as completions.

@@ -4,8 +4,8 @@ use tenterhook_agent::{SelectError, ThinkingLevel};
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
+use tenterhook_protocol::escape::{escape_indented, escape_line};
 use tenterhook_setup::exit::Exit;
-use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 
 impl Conversation<'_> {
     /// Shows the current model and the names of the available models.

@@ -14,10 +14,10 @@ use super::line::report_command;
 use super::record::{ConversationRecord, RunEnding, prompt_run};
 use super::running_commands::{ExtensionCommands, MAX_RUNNING};
 use super::state::Conversation;
+use tenterhook_protocol::escape::{escape_indented, escape_untrusted};
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::{escape_indented, escape_untrusted};
 use tenterhook_terminal::output::plural::count;
 
 /// The maximum number of script prompts that run after one line. The limit stops scripts that would keep the

@@ -6,10 +6,10 @@ use tenterhook_discovery::{ChangeKind, Reloaded, Reloader};
 use super::format::Format;
 use super::slash_command;
 use super::state::Conversation;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 impl Conversation<'_> {

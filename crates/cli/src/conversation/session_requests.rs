@@ -7,9 +7,9 @@ use tenterhook_agent::extension::{
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
+use tenterhook_protocol::escape::escape_indented;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_indented;
 
 /// The maximum number of session requests that are applied in a row. The limit stops scripts whose requests cause
 /// more requests.

@@ -7,8 +7,8 @@ use tenterhook_setup::session_store::warn_of;
 
 use super::record::ConversationRecord;
 use super::state::Conversation;
+use tenterhook_protocol::escape::{escape_indented, escape_line};
 use tenterhook_setup::exit::Exit;
-use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 
 impl Conversation<'_> {
     pub(super) async fn begin_anew(&mut self, record: &mut ConversationRecord) {

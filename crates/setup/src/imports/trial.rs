@@ -5,12 +5,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tenterhook_agent::CancellationToken;
 use tenterhook_discovery::Loaded;
 use tenterhook_engine::{EventName, HookSpec, JsonObject};
 use tenterhook_systems::example;
 use tenterhook_systems::form::Form;
 use tenterhook_systems::tools::CANONICAL_TOOLS;
-use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_trust::open_itself;
 
 use crate::blocking::run_blocking;
@@ -50,10 +50,10 @@ pub enum TrialResult {
 pub async fn try_hooks(
     specs: Vec<HookSpec>,
     folder: &Path,
-    interrupts: &Interrupts,
+    token: &CancellationToken,
 ) -> Result<Vec<TriedHook>, CliError> {
     let folder = folder.to_owned();
-    let copy = run_blocking(interrupts, move || copy_of(&folder)).await?;
+    let copy = run_blocking(token, move || copy_of(&folder)).await?;
     let mut tried = Vec::new();
     for spec in specs {
         let name = spec.id.to_string();

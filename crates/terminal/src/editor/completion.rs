@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use reedline::{Completer, CompletionResult, CompletionStatus, Span, Suggestion};
 use tenterhook_agent::SessionStore;
 
-use crate::output::escape::escape_line;
 use crate::output::scrollback;
+use tenterhook_protocol::escape::escape_line;
 
 /// The maximum number of files that are read from a folder, and of suggestions.
 const MAX: usize = 200;

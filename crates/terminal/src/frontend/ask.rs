@@ -3,8 +3,8 @@
 use tenterhook_agent::frontend::{Approval, ScriptQuestion};
 
 use super::state::Terminal;
-use crate::output::escape::{escape_indented, escape_invisible_indented};
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::{escape_indented, escape_invisible_indented};
 
 impl Terminal {
     /// Asks whether a call may run, until the answer is valid. `suggestion` is the rule that a yes for the session

@@ -7,9 +7,9 @@ use tenterhook_engine::JsonObject;
 use tenterhook_redaction::Redactor;
 
 use super::state::Terminal;
-use crate::output::escape::{escape_indented, escape_invisible_indented, escape_line};
 use crate::output::script_output::without_secrets;
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::{escape_indented, escape_invisible_indented, escape_line};
 
 /// The maximum number of lines of a change that are shown.
 const MAX_CHANGE_LINES: usize = 12;

@@ -9,9 +9,9 @@ use std::io::{self, IsTerminal as _};
 use anstream::adapter::strip_str;
 use tenterhook_agent::frontend::{ScriptDisplay, WidgetPlacement};
 
-use crate::output::escape::escape_line;
 use crate::output::script_output::without_secrets;
 use crate::output::{self, style, styled};
+use tenterhook_protocol::escape::escape_line;
 
 /// The maximum number of statuses, and of widgets. Further ones are not shown.
 const MAX_KEYS: usize = 32;

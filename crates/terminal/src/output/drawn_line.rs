@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::output::escape::escape_untrusted;
+use tenterhook_protocol::escape::escape_untrusted;
 
 /// The maximum length of a sequence that sets colours, in characters. Longer ones are escaped.
 const MAX_STYLE: usize = 64;

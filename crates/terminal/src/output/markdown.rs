@@ -10,8 +10,8 @@ use termimad::crossterm::style::{Attribute, Color};
 use termimad::minimad::Alignment;
 use termimad::{CompoundStyle, LineStyle, MadSkin};
 
-use crate::output::escape::escape_untrusted;
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::escape_untrusted;
 
 /// The longest line and the longest table that are held back, in bytes.
 const MAX_HELD: usize = 16 << 10;

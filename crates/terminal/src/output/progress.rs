@@ -10,8 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::output::escape::escape_untrusted;
 use crate::output::{self, style, styled};
+use tenterhook_protocol::escape::escape_untrusted;
 
 /// How long something may take before the progress line appears.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use tenterhook_redaction::Redactor;
 
-use crate::output::escape::escape_line;
 use crate::output::{style, styled};
+use tenterhook_protocol::escape::escape_line;
 
 /// Returns a line that a script printed, ready to be shown.
 pub fn script_line(worker: &str, line: &str) -> String {

@@ -7,8 +7,8 @@ use clap::builder::PossibleValuesParser;
 use serde_json::Value;
 use tenterhook_systems::form::readable_forms;
 
-use tenterhook_setup::hook_args::HookArgs;
-use tenterhook_setup::journal::JournalArgs;
+use crate::hook_args::HookArgs;
+use crate::journal_args::JournalArgs;
 
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook fire [OPTIONS] <EVENT>")]

@@ -8,11 +8,11 @@ use serde_json::Value;
 use tenterhook_cases::{NamedCallError, named_call, named_tool};
 use tenterhook_discovery::{FolderName, unknown_tool};
 use tenterhook_engine::{Envelope, EventId, EventName, EventRef, JsonObject, UniqueObject};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_systems::example::{example, example_origin};
 use tenterhook_systems::form::{Form, FormError, ReadBack, forms, host_of_form};
 use tenterhook_systems::tools;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::command::fire::args::PayloadArgs;
 use crate::working_dir::current_dir;

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::agent_args::AgentArgs;
+use crate::session_dir_args::SessionDirArgs;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
-use tenterhook_setup::agent_args::AgentArgs;
-use tenterhook_setup::session_store::SessionDirArgs;
 
 /// The arguments of `tenterhook gateway`.
 #[derive(Debug, Parser)]

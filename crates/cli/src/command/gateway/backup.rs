@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::ancestry::require_user;
 use serde_json::json;
 use tenterhook_channel::store::{Store, StoreError};
 use tenterhook_gateway::backup::write_backup;
 use tenterhook_gateway::restore::{RestoreError, SessionsTarget, restore_backup};
-use tenterhook_setup::ancestry::require_user;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::session_store;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 use crate::command::gateway::args::BackupArgs;
@@ -77,7 +77,7 @@ async fn backup_stopped(
 /// Returns the folder in which agents that start here store their sessions.
 fn sessions_folder(args: &BackupArgs) -> Result<PathBuf, CliError> {
     let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
-    let stored = session_store::stored(&cwd, &args.sessions)?;
+    let stored = args.sessions.stored(&cwd)?;
     Ok(stored.folder().to_owned())
 }
 

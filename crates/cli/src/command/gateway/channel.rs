@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use tenterhook_adapters::program::check::{self, ChannelCheckStep};
+use tenterhook_protocol::escape::{escape_indented, escape_line};
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::{escape_indented, escape_line};
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};
 

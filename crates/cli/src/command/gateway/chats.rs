@@ -1,15 +1,15 @@
 //! Lists chats, and sends to one.
 
+use crate::ancestry::require_user;
 use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::json;
 use tenterhook_channel::store::ChatSummary;
-use tenterhook_setup::ancestry::require_user;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::session_store::absolute;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 

@@ -3,13 +3,13 @@
 use tenterhook_channel::channel_secrets::read_secrets;
 use tenterhook_channel::settings::Settings;
 use tenterhook_gateway::gateway::TlsIdentity;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 use crate::command::gateway::args::GatewayCheckArgs;

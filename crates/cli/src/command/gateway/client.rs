@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tenterhook_gateway::administration::administer_stored;
 use tenterhook_gateway::control::{self, CONTROL_SOCKET, ControlError};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 
 /// The folder of the gateway's state in the data folder.
 const FOLDER: &str = "gateway";

@@ -10,11 +10,11 @@ use tenterhook_channel::settings::{
     ChannelKind, ChannelSettings, DirectPolicy, GroupRules, Settings,
 };
 use tenterhook_gateway::control::{self, CONTROL_SOCKET, ControlError};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::{self, style, styled};

@@ -1,11 +1,11 @@
 //! Sends requests that give someone rights, with a proof that the user gives them.
 
+use crate::ancestry::proof_of_user;
 use serde_json::{Value, json};
-use tenterhook_setup::ancestry::proof_of_user;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::command::gateway::client::{Proven, administer, call, call_if_running, entries, text};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenterhook_engine::{EventRef, HookObserver, HookRun, HookVerdict, LeftOutHook};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::warning::warn;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::script_output::without_secrets;
 
 /// Warns about each hook that fails, and passes all runs on.

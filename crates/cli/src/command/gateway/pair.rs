@@ -1,8 +1,8 @@
 //! Shows who asks to be admitted to a channel, and decides.
 
+use crate::ancestry::require_user;
 use serde_json::{Value, json};
 use tenterhook_channel::approval_card::describe_sender;
-use tenterhook_setup::ancestry::require_user;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::agent_args::AgentArgs;
+use crate::session_dir_args::SessionDirArgs;
 use futures_util::future::BoxFuture;
 use tenterhook_agent::extension::{ForeignCommand, ScriptHost, SessionHosts};
 use tenterhook_agent::frontend::NonInteractive;
@@ -19,15 +21,16 @@ use tenterhook_journal::FileJournal;
 use tenterhook_process::hide_variables;
 use tenterhook_providers::{ExtensionProviders, ModelClients, Providers};
 use tenterhook_runners::worker::{Extension, Worker};
-use tenterhook_setup::agent_args::AgentArgs;
+use tenterhook_setup::agent_options::AgentOptions;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::extensions::{self, SessionExtensions};
 use tenterhook_setup::hook_changes::HooksInForce;
 use tenterhook_setup::hook_list::HookListing;
-use tenterhook_setup::journal::{self, FanOutSink};
+use tenterhook_setup::journal::FanOutSink;
 use tenterhook_setup::live_inspector::LiveInspector;
-use tenterhook_setup::session_store::{self, SessionDirArgs};
+use tenterhook_setup::session_store;
+use tenterhook_setup::warning;
 use tenterhook_setup::{agent, exceptions, hooks, models, protected, resources, rules};
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_trust::ProjectHook;
@@ -66,7 +69,7 @@ struct Parts {
 
 /// What stays the same until the gateway is started again.
 struct StartParts {
-    args: AgentArgs,
+    options: AgentOptions,
     /// The directory in which the agents work.
     folder: PathBuf,
     sessions: SessionDirArgs,
@@ -121,20 +124,20 @@ impl ChatProfile {
         inspector: Option<&LiveInspector>,
         interrupts: &Interrupts,
     ) -> Result<Self, CliError> {
-        let providers = models::providers(&args.hooks.config)?;
+        let (options, journal) = (args.options(), args.journal.open()?);
+        let providers = models::providers(options.hooks.config_dir.as_deref())?;
         let voice = voice::hooks(settings)?;
         // Before the first program starts: tools and hooks must not find secrets in their environment by accident.
         let secrets = providers.key_variables().into_iter();
         let secrets = secrets.chain(settings.secret_variables());
         hide_variables(secrets.filter(|name| !settings.keep_env.contains(name)));
-        let journal = journal::open(&args.journal)?;
         let written = journal.clone().map(|file| file as Arc<dyn JournalSink>);
         let live = inspector.map(LiveInspector::journal);
         let sinks: Vec<_> = written.into_iter().chain(live).collect();
         let sink = (!sinks.is_empty()).then(|| Arc::new(FanOutSink { sinks }) as _);
         let observers = inspector.and_then(LiveInspector::observer);
         let start = StartParts {
-            folder: session_store::absolute(&args.cwd)?,
+            folder: session_store::absolute(&options.cwd)?,
             sessions,
             settings_file: file.map(Path::to_owned),
             voice,
@@ -148,7 +151,7 @@ impl ChatProfile {
             shown: inspector.map_or_else(ShownSessions::listed, |inspector| {
                 inspector.sessions().clone()
             }),
-            args,
+            options,
         };
         let profile = Self::load_hooks(Arc::new(start)).await?;
         if let Some(inspector) = inspector {
@@ -163,18 +166,18 @@ impl ChatProfile {
     }
 
     async fn load_hooks(start: Arc<StartParts>) -> Result<Self, CliError> {
-        let args = &start.args;
+        let options = &start.options;
         let (services, clients) = hooks::services_with(&start.providers);
-        let hosts = SessionHosts::new(args.hooks.strict, extensions::print_output);
+        let hosts = SessionHosts::new(options.hooks.strict, warning::show_output);
         let hosts = Arc::new(hosts);
         let (output, services) = extensions::recorded(Arc::clone(&hosts) as _, services);
-        let (lines, interrupts) = (&args.lines, &start.interrupts);
-        let load = hooks::load(&args.hooks, lines, &args.cwd, services, interrupts);
+        let token = start.interrupts.token();
+        let load = hooks::load(&options.hooks, &options.cwd, services, &token);
         let mut hooks = load.await?;
         hooks.loaded.specs.extend(start.voice.iter().cloned());
         let listing = HookListing::new(&hooks);
         output.record_in(start.sink.clone());
-        let protected = protected::files(args, &hooks.loaded, &hooks.found)?;
+        let protected = protected::files(options, &hooks.loaded, &hooks.found)?;
         let protected = match &start.settings_file {
             Some(file) => protected.add(file, SETTINGS),
             None => protected,
@@ -183,12 +186,12 @@ impl ChatProfile {
         let toolbox = hooks.extras.add_to(&start.standard);
         Ok(Self(Arc::new(Parts {
             engine: hooks::engine_of(
-                exceptions::builder(&args.cwd).observer(Arc::new(HookLog { observers })),
+                exceptions::builder(&options.cwd).observer(Arc::new(HookLog { observers })),
                 &hooks.loaded,
-                args.hooks.strict,
+                options.hooks.strict,
                 start.sink.clone(),
             ),
-            toolbox: rules::attempts(args, toolbox)?,
+            toolbox: rules::attempts(options, toolbox)?,
             protected: Arc::new(protected),
             extension_providers: hooks.extras.providers(&clients),
             clients,
@@ -233,7 +236,7 @@ impl ChatProfile {
     /// Returns whether an option or an agent file names a model.
     pub(super) fn has_model(&self) -> bool {
         let root = agent::root(&self.0.loaded);
-        self.0.start.args.model.is_some() || root.is_some_and(|root| root.model.is_some())
+        self.0.start.options.model.is_some() || root.is_some_and(|root| root.model.is_some())
     }
 
     /// Checks the tools that the settings name.
@@ -252,7 +255,7 @@ impl ChatProfile {
             sessions: None,
             ..self.0.with_model(config)?
         };
-        agent::build(&self.0.start.args, config, self.0.engine.clone()).map(drop)
+        agent::build(&self.0.start.options, config, self.0.engine.clone()).map(drop)
     }
 
     async fn open_agent(&self, request: OpenRequest) -> Result<Agent, CliError> {
@@ -321,13 +324,13 @@ impl Parts {
         with_tools: impl FnOnce(Toolbox) -> Toolbox,
         access: &ToolAccess,
     ) -> Result<AgentConfig, CliError> {
-        let (args, toolbox) = (&self.start.args, self.toolbox.clone());
+        let (options, toolbox) = (&self.start.options, self.toolbox.clone());
         let config = AgentConfig {
             protected_files: Arc::clone(&self.protected),
-            sessions: Some(session_store::stored(&args.cwd, &self.start.sessions)?),
-            resources: resources::places(args)?,
+            sessions: Some(self.start.sessions.stored(&options.cwd)?),
+            resources: resources::places(options)?,
             toolbox: with_tools(toolbox),
-            ..agent::config(args, &self.loaded, frontend)?
+            ..agent::config(options, &self.loaded, frontend)?
         };
         let media = state_folder()?.join(MEDIA_FOLDER);
         Ok(access::limited(config, &self.toolbox, access, &media))
@@ -379,7 +382,7 @@ impl Parts {
             workers: workers.collect(),
             extensions: extensions.collect(),
         };
-        let host = extensions::host(true, &[]).strict(self.start.args.hooks.strict);
+        let host = extensions::host(true, &[]).strict(self.start.options.hooks.strict);
         let host = Arc::new(host.keep(Arc::new(open)));
         host.list_commands(&self.commands);
         self.hosts.open(session, state, &host);
@@ -392,7 +395,7 @@ impl Parts {
             &self.clients,
             &self.extension_providers,
         );
-        models::select_model(config, &self.start.args, &self.loaded, known)
+        models::select_model(config, &self.start.options, &self.loaded, known)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::agent_args::AgentArgs;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tenterhook_channel::settings::Settings;
 use tenterhook_engine::journal::{HookChanges, JournalRecord, ReloadRecord};
 use tenterhook_gateway::reload::{LoadedAgain, OtherHooks, ReloadRequester, ReloadSource};
 use tenterhook_hookfile::Severity;
-use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::live_inspector::LiveInspector;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::passphrase::Passphrase;
 use parking_lot::Mutex;
 use serde_json::json;
 use tenterhook_agent::CancellationToken;
@@ -12,15 +13,14 @@ use tenterhook_gateway::gateway::{
 };
 use tenterhook_gateway::reload::ReloadRequester;
 use tenterhook_inspect::{InspectedSource, ShownSessions};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::journal;
 use tenterhook_setup::live_inspector::LiveInspector;
-use tenterhook_setup::passphrase::Passphrase;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::command::gateway::args::GatewayRunArgs;
 use crate::command::gateway::client::state_folder;

@@ -11,8 +11,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use crate::agent_args::AgentArgs;
 use tenterhook_channel::channel_secrets::check_private;
-use tenterhook_setup::agent_args::AgentArgs;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 

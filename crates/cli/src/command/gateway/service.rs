@@ -18,6 +18,7 @@ use tenterhook_terminal::output;
 use crate::command::gateway::args::{GatewayRunArgs, ServicePrintArgs, SettingsArgs};
 use crate::command::gateway::secret_file::SECRET_FILE;
 use crate::command::gateway::settings;
+use crate::notice::usage_error;
 
 /// The variable in which a service manager names the socket that takes states.
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
@@ -68,7 +69,7 @@ fn send(address: &OsStr, state: &str) -> io::Result<()> {
 
 pub(super) fn print(args: &ServicePrintArgs) -> Result<(), CliError> {
     let words = ["run".to_owned()].into_iter().chain(args.options.clone());
-    let run = GatewayRunArgs::try_parse_from(words).map_err(CliError::usage)?;
+    let run = GatewayRunArgs::try_parse_from(words).map_err(usage_error)?;
     if run.stdio {
         return Err(
             CliError::new(Exit::Usage, "a service has no one who writes to its stdin")

@@ -4,14 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::agent_args::AgentArgs;
 use tenterhook_channel::settings::Settings;
 use tenterhook_hookfile::{LoadError, Report, SourceText};
-use tenterhook_setup::agent_args::AgentArgs;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::{show_warnings, warn};
-use tenterhook_terminal::output::escape::escape_line;
 
 use crate::command::gateway::args::{Listen, SettingsArgs};
 
@@ -24,14 +24,14 @@ const OF_PROJECT: [&str; 2] = [".tenterhook/gateway.yaml", FILE];
 
 /// Returns the file of the settings that the options select. It may not exist.
 pub(super) fn path(args: &SettingsArgs, agent: &AgentArgs) -> Result<Option<PathBuf>, CliError> {
-    let layers = config_dir::layers(&agent.hooks.config, Some(&agent.cwd))?;
+    let layers = config_dir::layers(agent.hooks.config.config_dir.as_deref(), Some(&agent.cwd))?;
     let of_user = layers.user.map(|folder| folder.join(FILE));
     Ok(args.file.clone().or(of_user))
 }
 
 /// Reads the settings that the options select. Warns about files of the project.
 pub(super) fn read(args: &SettingsArgs, agent: &AgentArgs) -> Result<Settings, CliError> {
-    let layers = config_dir::layers(&agent.hooks.config, Some(&agent.cwd))?;
+    let layers = config_dir::layers(agent.hooks.config.config_dir.as_deref(), Some(&agent.cwd))?;
     let path = path(args, agent)?;
     let folders = layers.projects().into_iter().map(|project| project.dir);
     for ignored in ignored(folders, path.as_deref()) {

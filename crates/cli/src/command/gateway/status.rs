@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::ancestry::require_user;
 use serde_json::{Value, json};
 use tenterhook_channel::store::Store;
-use tenterhook_setup::ancestry::require_user;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::progress::ProgressLine;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};

@@ -6,10 +6,10 @@ use tenterhook_builtins::{OnVoiceFailure, stt_hook, tts_hook};
 use tenterhook_channel::settings::Settings;
 use tenterhook_engine::HookSpec;
 use tenterhook_gateway::audio_formats;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_voice::{VoiceError, VoiceFinding};
 
 /// Returns the hooks that turn voice messages into text, and answers into audio.

@@ -2,16 +2,15 @@
 
 use std::fmt::Display;
 
-use clap::Parser as _;
 use serde_json::Value;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
-use tenterhook_setup::hook_args::{HookArgs, LineArgs};
 use tenterhook_setup::hook_list::{self, trust};
+use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::show_warnings;
 use tenterhook_systems::host::HostAgent;
 use tenterhook_terminal::interrupt::Interrupts;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::table::{self, Cell, plain};
 use tenterhook_terminal::output::{self, style};
 use tenterhook_trust::Trust;
@@ -31,18 +30,16 @@ impl HooksInForce {
         hosts: &[&'static HostAgent],
         interrupts: &Interrupts,
     ) -> Result<Self, CliError> {
-        let args = HookArgs::try_parse_from(["tenterhook"]).map_err(CliError::usage)?;
-        let args = HookArgs {
+        let options = HookOptions {
             host: match hosts {
                 [host] => Some(host.name),
                 _ => None,
             },
-            ..args
+            ..HookOptions::default()
         };
-        let (services, _models) = hooks::services(&args.config)?;
-        let (start, lines) = (current_dir()?, LineArgs::default());
-        let load =
-            hooks::load_quietly(&args, &lines, &start, services, Trust::Approved, interrupts);
+        let (services, _models) = hooks::services(None)?;
+        let (start, token) = (current_dir()?, interrupts.token());
+        let load = hooks::load_quietly(&options, &start, services, Trust::Approved, &token);
         Ok(Self { hooks: load.await? })
     }
 

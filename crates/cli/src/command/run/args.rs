@@ -1,8 +1,8 @@
 //! The options of `tenterhook run`.
 
+use crate::agent_args::AgentArgs;
+use crate::session_dir_args::SessionDirArgs;
 use clap::{Parser, ValueEnum};
-use tenterhook_setup::agent_args::AgentArgs;
-use tenterhook_setup::session_store::SessionDirArgs;
 
 use crate::conversation::format::Format;
 

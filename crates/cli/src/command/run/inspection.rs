@@ -8,11 +8,11 @@ use tenterhook_agent::CancellationToken;
 use tenterhook_engine::{Engine, HookObserver, JournalSink};
 use tenterhook_inspect::{InspectedSource, ShownSessions};
 use tenterhook_journal::FileJournal;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::hook_list::HookListing;
 use tenterhook_setup::live_inspector::LiveInspector;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tokio::task::JoinHandle;
 
 use crate::inspector_page::InspectorPage;

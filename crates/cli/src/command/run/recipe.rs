@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::run::args::RunArgs;
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -20,7 +21,6 @@ use tenterhook_setup::exit::Exit;
 use tenterhook_setup::hooks;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 
 /// The longest prompt of a recipe, in bytes.
 const MAX_PROMPT: usize = 4 << 20;
@@ -34,12 +34,15 @@ pub(crate) fn load(args: &RunArgs, services: Services) -> Result<Option<Recipe>,
     let Some(name) = &args.work.recipe else {
         return Ok(None);
     };
-    let layers = config_dir::layers(&args.agent.hooks.config, Some(&args.agent.cwd))?;
+    let layers = config_dir::layers(
+        args.agent.hooks.config.config_dir.as_deref(),
+        Some(&args.agent.cwd),
+    )?;
     let place = find_recipe(name, &layers).map_err(|error| {
         let known = error.known.join(", ");
         CliError::of(Exit::Usage, &error).hint(format!("available: {known}"))
     })?;
-    let options: LoadOptions = hooks::options(false, services);
+    let options: LoadOptions = hooks::load_options(false, services);
     if let RecipePlace::File(path) = &place
         && layers
             .projects()
@@ -81,7 +84,7 @@ pub(crate) async fn prompt(
     let (runtime, cancel) = (Handle::current(), interrupts.token());
     let name = recipe.name;
     // A template is rendered at once, so its commands run on a thread that may wait for them.
-    let text = run_blocking(interrupts, move || {
+    let text = run_blocking(&interrupts.token(), move || {
         let rendered = template.render(&arguments, MAX_PROMPT, move |words| {
             runtime.block_on(output_of(words, &cwd, &cancel))
         });

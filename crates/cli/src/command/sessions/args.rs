@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::session_dir_args::SessionDirArgs;
 use clap::{Parser, Subcommand};
-use tenterhook_setup::session_store::SessionDirArgs;
 
 #[derive(Debug, Parser)]
 pub(crate) struct SessionsArgs {

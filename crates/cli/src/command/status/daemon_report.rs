@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use tenterhook_daemon::{DaemonStatus, of_daemon};
+use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::guard_problem::GuardProblem;
 use tenterhook_setup::warning::warn;
 use tenterhook_shim::place::DaemonPlace;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::escape_line;
 use tenterhook_terminal::output::plural::count;
 
 /// What is known of the daemon.

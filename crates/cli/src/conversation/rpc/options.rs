@@ -7,7 +7,7 @@ use tenterhook_jsonrpc::RpcError;
 
 use super::super::slash_command::TABLE;
 use super::super::state::Conversation;
-use tenterhook_terminal::output::escape::escape_line;
+use tenterhook_protocol::escape::escape_line;
 
 /// Returns the error of a model that could not be selected.
 fn not_chosen(error: &SelectError) -> RpcError {

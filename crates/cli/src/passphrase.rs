@@ -12,16 +12,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
 use serde::{Deserialize, Serialize};
+use tenterhook_setup::data_dir::passphrase_places;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::warning::warn;
 use tenterhook_terminal::secret_line::{SecretLineError, ask_secret};
 use tenterhook_trust::{check_owner, read_whole, write_private};
 
-use crate::data_dir::data_dir_below;
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::warning::warn;
-
-/// The name of the file.
-const FILE: &str = "passphrase.json";
 /// The version of its format.
 const VERSION: u32 = 1;
 /// The smallest number of characters of a passphrase.
@@ -38,7 +35,7 @@ static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The passphrase that is set.
 #[derive(Debug)]
-pub struct Passphrase {
+pub(crate) struct Passphrase {
     path: PathBuf,
 }
 
@@ -87,8 +84,8 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails if it is not known whether there is one.
-    pub fn find() -> Result<Option<Self>, CliError> {
-        for path in places() {
+    pub(crate) fn find() -> Result<Option<Self>, CliError> {
+        for path in passphrase_places() {
             match fs::symlink_metadata(&path) {
                 Ok(_) => return Ok(Some(Self { path })),
                 Err(error)
@@ -103,10 +100,10 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails without a terminal, if the two differ, or if the file cannot be written.
-    pub fn set() -> Result<(), CliError> {
+    pub(crate) fn set() -> Result<(), CliError> {
         let path = match Self::find()? {
             Some(old) => old.path,
-            None => places().pop().ok_or_else(|| {
+            None => passphrase_places().pop().ok_or_else(|| {
                 CliError::new(
                     Exit::Failed,
                     "cannot find your home folder, which stores the passphrase",
@@ -135,7 +132,7 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails if the file cannot be removed.
-    pub fn remove(self) -> Result<(), CliError> {
+    pub(crate) fn remove(self) -> Result<(), CliError> {
         fs::remove_file(&self.path).map_err(|error| failed("cannot remove the passphrase", &error))
     }
 
@@ -144,7 +141,7 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails without a terminal, for a wrong passphrase, and for a while after several wrong ones.
-    pub fn require(&self, action: &str) -> Result<(), CliError> {
+    pub(crate) fn require(&self, action: &str) -> Result<(), CliError> {
         if IS_ENTERED.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -155,7 +152,7 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails like [`Passphrase::require`].
-    pub fn ask(&self, action: &str) -> Result<String, CliError> {
+    pub(crate) fn ask(&self, action: &str) -> Result<String, CliError> {
         let question = format!("Passphrase to {action}: ");
         let text = enter(&question, "nothing was done")?;
         let wrong_tries = self.check(&text, seconds_now())?;
@@ -174,7 +171,7 @@ impl Passphrase {
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn check_of_now(
+    pub(crate) fn check_of_now(
         self,
     ) -> Result<impl Fn(&str) -> Result<(), CliError> + Send + Sync + 'static, CliError> {
         let hash = self.read()?.hash;
@@ -258,19 +255,6 @@ impl Passphrase {
     }
 }
 
-/// Returns the places of the file with the hash: in the home folder of the account, and where `HOME` leads. A program that changes
-/// `HOME` does not change the first.
-pub fn places() -> Vec<PathBuf> {
-    let user = nix::unistd::User::from_uid(nix::unistd::geteuid());
-    let account = user.ok().flatten().map(|user| user.dir);
-    let mut homes: Vec<PathBuf> = account.into_iter().chain(std::env::home_dir()).collect();
-    homes.dedup();
-    homes
-        .iter()
-        .map(|home| data_dir_below(home).join(FILE))
-        .collect()
-}
-
 fn seconds_now() -> u64 {
     // A clock before 1970 counts as 1970.
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -323,7 +307,7 @@ mod tests {
 
     fn stored(dir: &Path, text: &str) -> Passphrase {
         let passphrase = Passphrase {
-            path: dir.join(FILE),
+            path: dir.join("passphrase.json"),
         };
         passphrase.write(&Record::new(text).unwrap()).unwrap();
         passphrase

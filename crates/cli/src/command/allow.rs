@@ -1,31 +1,33 @@
 //! `tenterhook allow`: lets a tool call through that a hook denied wrongly.
 
+use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 
 use clap::{ArgGroup, Parser};
 use jiff::civil::{DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use tenterhook_protocol::escape::{escape_invisible_indented, escape_line};
+use tenterhook_setup::local_time::zone;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
-use tenterhook_terminal::local_time::zone;
 use tenterhook_terminal::output;
-use tenterhook_terminal::output::escape::{escape_invisible_indented, escape_line};
+use tenterhook_terminal::output::plural::count;
 use tenterhook_trust::{DenialId, DeniedCall, ExceptionStore, ExceptionTerm, TrustError};
 
 use crate::ancestry::require_user;
-use crate::blocking::run_blocking;
-use crate::data_dir::data_dir;
-use crate::error::CliError;
-use crate::exceptions::{ExceptionReport, json_of, term};
-use crate::exit::Exit;
-use crate::warning::warn;
+use tenterhook_setup::blocking::run_blocking;
+use tenterhook_setup::data_dir::data_dir;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exceptions::{ExceptionReport, json_of, term};
+use tenterhook_setup::exit::Exit;
+use tenterhook_setup::warning::warn;
 
 /// The options of `tenterhook allow`.
 #[derive(Debug, Parser)]
 #[command(override_usage = "tenterhook allow [OPTIONS] <ID>\n       tenterhook allow --list")]
 #[command(group = ArgGroup::new("term").args(["once", "project", "until", "revoke", "list"]))]
-pub struct AllowArgs {
+pub(crate) struct AllowArgs {
     /// The id that the denial shows, such as `7K3MZQ2P`.
     #[arg(
         value_name = "ID",
@@ -89,9 +91,9 @@ impl TermArgs {
 }
 
 /// Lets a call through, revokes that, or lists the exceptions.
-pub async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+pub(crate) async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let Some(id) = args.id.clone() else {
-        let report = run_blocking(interrupts, || Ok(ExceptionReport::read())).await?;
+        let report = run_blocking(&interrupts.token(), || Ok(ExceptionReport::read())).await?;
         return Ok(list(&report, args.json));
     };
     let action = if args.mode.revoke {
@@ -139,7 +141,7 @@ fn list(report: &ExceptionReport, is_json: bool) -> Exit {
     } else if report.is_empty() {
         output::line("No exceptions are in force.");
     } else {
-        report.show();
+        show_exceptions(report);
     }
     let mut exit = Exit::Done;
     for problem in report.problems() {
@@ -149,6 +151,20 @@ fn list(report: &ExceptionReport, is_json: bool) -> Exit {
         exit = Exit::Config;
     }
     exit
+}
+
+/// Shows the exceptions that are in force, a line each.
+pub(crate) fn show_exceptions(report: &ExceptionReport) {
+    let lines = report.lines();
+    if lines.len() > 0 {
+        output::line(format_args!(
+            "{} in force:",
+            count(lines.len(), "exception")
+        ));
+    }
+    for line in lines {
+        output::line(format_args!("  {line}"));
+    }
 }
 
 fn revoke(args: &AllowArgs, store: &ExceptionStore, id: &DenialId) -> Result<Exit, CliError> {
@@ -200,7 +216,7 @@ async fn confirm(args: &AllowArgs, interrupts: &Interrupts) -> Result<bool, CliE
     };
     let question = format!("Let this call through {when}? [y/N] ");
     let answer = LineSource::plain().confirm(&question, interrupts).await;
-    let answer = answer.map_err(|error| CliError::unanswered(&error, unchanged))?;
+    let answer = answer.map_err(|error| unanswered(&error, unchanged))?;
     Ok(answer.unwrap_or(false))
 }
 

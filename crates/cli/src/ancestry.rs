@@ -15,8 +15,9 @@ use tenterhook_tools::{TenterhookAncestry, tenterhook_ancestry};
 #[cfg(unix)]
 use tenterhook_shim::place::DaemonPlace;
 
-use crate::error::CliError;
-use crate::exit::Exit;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::exit::Exit;
+
 #[cfg(unix)]
 use crate::passphrase::Passphrase;
 
@@ -27,7 +28,7 @@ const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
 /// Returns an error unless the user gave this command: asks for the passphrase if there is one, and otherwise checks
 /// that no program which Tenterhook runs started this one. `action` names what only the user may do, such as `disable
 /// hooks`.
-pub fn require_user(action: &str) -> Result<(), CliError> {
+pub(crate) fn require_user(action: &str) -> Result<(), CliError> {
     #[cfg(unix)]
     if let Some(passphrase) = Passphrase::find()? {
         return passphrase.require(action);
@@ -36,7 +37,7 @@ pub fn require_user(action: &str) -> Result<(), CliError> {
 }
 
 /// Does the same as [`require_user`], and returns the passphrase, if there is one, for a program that checks it too.
-pub fn proof_of_user(action: &str) -> Result<Option<String>, CliError> {
+pub(crate) fn proof_of_user(action: &str) -> Result<Option<String>, CliError> {
     #[cfg(unix)]
     if let Some(passphrase) = Passphrase::find()? {
         return passphrase.ask(action).map(Some);
@@ -45,7 +46,7 @@ pub fn proof_of_user(action: &str) -> Result<Option<String>, CliError> {
 }
 
 /// Returns whether the user may be asked what to do. Before the answer has an effect, [`require_user`] decides.
-pub fn may_ask_user() -> bool {
+pub(crate) fn may_ask_user() -> bool {
     #[cfg(unix)]
     if !matches!(Passphrase::find(), Ok(None)) {
         return true;

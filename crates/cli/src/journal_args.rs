@@ -1,0 +1,31 @@
+//! The options that choose the journal of a command.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Parser;
+use tenterhook_journal::FileJournal;
+use tenterhook_setup::error::CliError;
+use tenterhook_setup::journal;
+
+/// Where the journal is written.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct JournalArgs {
+    /// Append the journal to FILE instead of the day's file in the user's state folder.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_journal")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Write no journal.
+    #[arg(long)]
+    pub(crate) no_journal: bool,
+}
+
+impl JournalArgs {
+    /// Opens the journal, unless the user wants none.
+    pub(crate) fn open(&self) -> Result<Option<Arc<FileJournal>>, CliError> {
+        if self.no_journal {
+            return Ok(None);
+        }
+        journal::open(self.journal.clone()).map(Some)
+    }
+}

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::sessions::Session;
 use tenterhook_engine::Engine;
-use tenterhook_sessions::Session;
 use tenterhook_tools::{Permissions, Restrictions};
 
 use crate::agent_session::AgentSession;

@@ -8,13 +8,13 @@ use std::path::{self, Path};
 use std::sync::Arc;
 
 use crate::resource::Resources;
+use crate::sessions::{Session, UnknownEntry, UnsyncedTail};
 use tenterhook_engine::{Dispatcher, Engine};
 use tenterhook_protocol::event::{
     DiscoverReason, ModelSelectSource, SessionEndReason, SessionSource,
 };
 use tenterhook_protocol::{EntryId, JsonObject, Role, SessionId};
 use tenterhook_providers::{ModelId, ThinkingLevel};
-use tenterhook_sessions::{Session, UnknownEntry, UnsyncedTail};
 use tenterhook_tools::{Agents, RuleProblem, TRANSFER_TASK, TransferTask, add_background_tools};
 use tokio_util::sync::CancellationToken;
 

@@ -7,12 +7,12 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use crate::resource::{ResourcePlaces, Resources};
+use crate::sessions::{Session, SessionError, estimate_tokens};
 use tenterhook_protocol::event::{
     DiscoverReason, NotificationLevel, ResourcesDiscover, SavePoint, SessionEnd, SessionEndReason,
     SessionInfoChange, SessionSource, SessionStart,
 };
 use tenterhook_protocol::{Message, SessionId, Usage};
-use tenterhook_sessions::{Session, SessionError, estimate_tokens};
 use tokio_util::sync::CancellationToken;
 
 use crate::background::BackgroundTasks;

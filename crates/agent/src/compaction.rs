@@ -24,8 +24,8 @@ use crate::agent_session::AgentSession;
 use crate::hooks::{Hooks, reason_or_none};
 use crate::model_call::{ModelAnswer, ModelCall, ModelCallError};
 use crate::models::SelectedModel;
+use crate::sessions::Session;
 use tenterhook_providers::{ModelRequest, ProviderError, ProviderErrorKind, Purpose};
-use tenterhook_sessions::Session;
 
 /// The instruction for the model that writes the summary.
 pub(crate) const INSTRUCTION: &str = "You summarise a conversation between a user and an agent, so that the agent can continue from the summary alone. Keep the user's goals and requests, decisions and their reasons, names of files and commands, results, errors, and what is still to do. Write the summary only.";

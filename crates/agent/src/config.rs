@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::resource::ResourcePlaces;
+use crate::sessions::{Session, SessionStore};
 use tenterhook_builtins::ResponseCache;
 use tenterhook_engine::Engine;
 use tenterhook_protocol::event::SessionDirectoryResolve;
 use tenterhook_protocol::{AgentRef, InvokedBy, Origin, SessionId};
 use tenterhook_providers::{Provider, ThinkingLevel};
-use tenterhook_sessions::{Session, SessionStore};
 use tenterhook_tools::{
     AgentRestrictions, BACKGROUND_TOOLS, Permissions, ProtectedFiles, TRANSFER_TASK, Toolbox,
 };

@@ -6,7 +6,7 @@
 //!
 //! Build one from an [`AgentConfig`], give it a [`Prompt`], and read the [`RunReport`]. A [`Frontend`] shows what it
 //! does and answers its questions; an [`AgentHandle`] speaks to it while it works. Models, tools and stored sessions
-//! are crates of their own: `tenterhook-providers`, `tenterhook-tools` and `tenterhook-sessions`.
+//! are crates of their own: `tenterhook-providers` and `tenterhook-tools`.
 //!
 //! The invariants:
 //!
@@ -85,6 +85,7 @@ mod script_ui;
 mod script_view;
 mod selection;
 mod session_name;
+pub mod sessions;
 mod state;
 mod subagent;
 mod tool_call;
@@ -105,10 +106,10 @@ pub use crate::limit::{AgentLimits, RetryPolicy};
 pub use crate::models::{Models, SelectError};
 pub use crate::queue::QueueFull;
 pub use crate::run_report::{Prompt, RunEnd, RunReport};
+pub use crate::sessions::{Session, SessionStore, SessionTail, UnsyncedTail};
 pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 pub use resource::{ResourcePlaces, Resources};
 pub use tenterhook_providers::ThinkingLevel;
-pub use tenterhook_sessions::{Session, SessionStore, SessionTail, UnsyncedTail};
 pub use tenterhook_tools::{
     AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,
     RuleProblem, Tool, Toolbox,

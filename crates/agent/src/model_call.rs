@@ -24,12 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hooks::Hooks;
 use crate::models::SelectedModel;
+use crate::sessions::json_len;
 use crate::state::AgentState;
 use tenterhook_providers::{
     ExchangeStep, ModelEvent, ModelRequest, ProviderError, ProviderErrorKind, ProviderExchange,
     Purpose,
 };
-use tenterhook_sessions::json_len;
 
 /// The maximum number of bytes of an answer. No model writes that much, but a service whose answer never ends
 /// would fill the memory.

@@ -11,10 +11,10 @@ use serde_json::Value;
 use tenterhook_protocol::Usage;
 use thiserror::Error;
 
+use crate::sessions::model_change;
 #[cfg(unix)]
 use tenterhook_providers::ExtensionProviders;
 use tenterhook_providers::{OpenError, Provider, ThinkingLevel};
-use tenterhook_sessions::model_change;
 
 /// Why another model cannot be selected.
 #[derive(Debug, Error)]

@@ -8,6 +8,7 @@ use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::sessions::json_len;
 use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use tenterhook_providers::{
     ThinkingLevel,
 };
 use tenterhook_runners::worker::{Refusal, ScriptCredentials};
-use tenterhook_sessions::json_len;
 
 use crate::script_view::{AgentView, model_name, read};
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::resource::{ResourceSource, Resources};
+use crate::sessions::entry_kind::COMPACTION;
+use crate::sessions::{Session, SessionView, estimate_tokens};
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
@@ -15,8 +17,6 @@ use tenterhook_protocol::event::{
 use tenterhook_protocol::{EntryId, JsonObject, Message, SessionId, Usage, message_extra};
 use tenterhook_providers::{InvalidThinkingLevel, Provider, ThinkingLevel};
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
-use tenterhook_sessions::entry_kind::COMPACTION;
-use tenterhook_sessions::{Session, SessionView, estimate_tokens};
 use tokio_util::sync::CancellationToken;
 
 use crate::dialogs::Dialogs;

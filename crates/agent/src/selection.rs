@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use crate::sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
+use crate::sessions::{RecordedModel, RecordedSelection, thinking_level_change};
 use serde_json::Value;
 use tenterhook_protocol::event::{
     ModelSelect, ModelSelectSource, NotificationLevel, ThinkingLevelSelect,
 };
 use tenterhook_providers::ThinkingLevel;
-use tenterhook_sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
-use tenterhook_sessions::{RecordedModel, RecordedSelection, thinking_level_change};
 
 use crate::agent_session::AgentSession;
 use crate::hooks::Hooks;

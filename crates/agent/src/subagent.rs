@@ -16,8 +16,8 @@ use crate::config::AgentSpec;
 use crate::hooks::Hooks;
 use crate::identity::{AgentIdentity, fresh_agent_id};
 use crate::run_report::{RunEnd, RunReport};
+use crate::sessions::Session;
 use crate::state::AgentState;
-use tenterhook_sessions::Session;
 use tenterhook_tools::{Delegate, ToolFailure};
 
 /// Delegates the tasks of one agent.

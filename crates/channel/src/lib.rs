@@ -16,7 +16,7 @@
 //!   has the copies of files.
 //!
 //! This crate knows no agent, no hook and no service. The channels are in `tenterhook-web` and `tenterhook-adapters`,
-//! the conversations in `tenterhook-conversation`, and `tenterhook-gateway` connects them.
+//! and `tenterhook-gateway` connects them with the conversations.
 //!
 //! # Examples
 //!

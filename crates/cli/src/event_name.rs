@@ -2,8 +2,8 @@
 
 use tenterhook_engine::{EventName, ParseEventNameError, events};
 use tenterhook_hookfile::nearest;
-use tenterhook_reference::find_event;
 use tenterhook_systems::form::{SystemEventName, system_event_names};
+use tenterhook_terminal::reference::find_event;
 
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;

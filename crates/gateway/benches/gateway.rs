@@ -37,9 +37,9 @@ use std::time::{Duration, Instant};
 
 use tenterhook_agent::CancellationToken;
 use tenterhook_channel::chat::ChannelId;
-use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_engine::Engine;
 use tenterhook_engine::event::TurnStart;
+use tenterhook_gateway::conversations::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_protocol::event::{ChannelDisconnectReason, GatewayStopReason};
 use tokio::runtime::Runtime;
 

@@ -13,6 +13,7 @@ use tenterhook_protocol::event::{DeliveryKind, MessagePart};
 use crate::administration::{administer, described, read};
 use crate::backup::write_backup;
 use crate::control::ControlHandler;
+use crate::conversations::deliver::{Content, Delivery, Recipient};
 use crate::grants::{GIVES_RIGHTS, GrantOutcome};
 use crate::owner_places::{owners_places, person_with_code};
 use crate::reload::{ReloadRequester, Reloads};
@@ -20,7 +21,6 @@ use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::message::MediaKind;
 use tenterhook_channel::outlet::{Outlet as _, Settled};
-use tenterhook_conversation::deliver::{Content, Delivery, Recipient};
 
 /// How long a request waits until a message is delivered. It is shorter than a request may take.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(45);

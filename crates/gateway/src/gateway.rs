@@ -20,6 +20,11 @@ use crate::assembly::{Assembled, ChannelContext};
 use crate::channel_table::ChannelTable;
 use crate::commands::Commands;
 use crate::control::{CONTROL_SOCKET, ControlSocket};
+use crate::conversations::approvals::OpenQuestions;
+use crate::conversations::conversation_parts::{ConversationParts, ReceiveLimits};
+use crate::conversations::gateway_events::GatewayEvents;
+use crate::conversations::profile::Profile;
+use crate::conversations::session_tails::restore_session_tails;
 pub use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::grants::{Grants, PassphraseCheck};
 use crate::inspection::GatewayView;
@@ -43,11 +48,6 @@ use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{Store, StoreError};
 use tenterhook_channel::token::Tokens;
-use tenterhook_conversation::approvals::OpenQuestions;
-use tenterhook_conversation::conversation_parts::{ConversationParts, ReceiveLimits};
-use tenterhook_conversation::gateway_events::GatewayEvents;
-use tenterhook_conversation::profile::Profile;
-use tenterhook_conversation::session_tails::restore_session_tails;
 use tenterhook_inspect::Inspector;
 use tenterhook_protocol::error_chain;
 use tenterhook_web::hub::Hub;
@@ -482,9 +482,9 @@ fn failure_sink(failed: mpsc::Sender<SendFailure>, observer: &Observer) -> Failu
 
 #[cfg(test)]
 mod tests {
+    use crate::conversations::profile::OpenRequest;
     use futures_util::future::{self, BoxFuture};
     use tenterhook_agent::Agent;
-    use tenterhook_conversation::profile::OpenRequest;
     use tenterhook_engine::Engine;
 
     use super::*;

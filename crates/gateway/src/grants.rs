@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::conversations::approvals::OpenQuestions;
 use tenterhook_channel::approval_card::escape_for_approval;
 use tenterhook_channel::chat::ChatRef;
-use tenterhook_conversation::approvals::OpenQuestions;
 use tenterhook_protocol::JsonObject;
 
 /// The methods that give rights.

@@ -7,6 +7,8 @@ use serde_json::Value;
 use tenterhook_protocol::event::SenderRole;
 
 use crate::channel_table::ChannelTable;
+use crate::conversations::approvals::{Answerer, OpenQuestions};
+use crate::conversations::gateway_events::GatewayEvents;
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::router::Router;
 use crate::session_key::session_key;
@@ -23,8 +25,6 @@ use tenterhook_channel::rate::{RateLimit, sender_key};
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings};
 use tenterhook_channel::store::{DocumentKind, InboxState, Recorded, Store};
 use tenterhook_channel::token::Tokens;
-use tenterhook_conversation::approvals::{Answerer, OpenQuestions};
-use tenterhook_conversation::gateway_events::GatewayEvents;
 
 /// The maximum number of files of a message.
 const MAX_FILES: usize = 10;

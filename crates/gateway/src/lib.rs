@@ -11,7 +11,7 @@
 //! - [`control`] is the socket through which other commands reach a gateway that runs. [`administration`] has the
 //!   requests that also work without one.
 //!
-//! The embedding program implements [`Profile`](tenterhook_conversation::profile::Profile), which opens agents. Nothing
+//! The embedding program implements [`Profile`](tenterhook_gateway::conversations::profile::Profile), which opens agents. Nothing
 //! here reads hook files or chooses a model. This crate compiles on Unix only, because of the control socket.
 //!
 //! # Examples
@@ -24,7 +24,7 @@
 //! use std::sync::Arc;
 //!
 //! use tenterhook_channel::settings::Settings;
-//! use tenterhook_conversation::profile::Profile;
+//! use tenterhook_gateway::conversations::profile::Profile;
 //! use tenterhook_gateway::gateway::{
 //!     Gateway, GatewayConfig, GatewayEnd, OpeningState, StartError,
 //! };
@@ -59,6 +59,7 @@ pub mod backup;
 mod channel_table;
 mod commands;
 pub mod control;
+pub mod conversations;
 pub mod gateway;
 mod gateway_notice;
 mod grants;

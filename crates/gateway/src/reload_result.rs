@@ -6,9 +6,9 @@ use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::conversations::profile::Profile;
 use tenterhook_channel::live_settings::SettingsChanges;
 use tenterhook_channel::settings::Settings;
-use tenterhook_conversation::profile::Profile;
 use tenterhook_protocol::journal::HookChanges;
 
 /// Who requests a reload.

@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::conversations::conversation::{ChatTask, may_remove, report_removed};
+use crate::conversations::conversation_parts::ConversationParts;
+use crate::conversations::profile::Profile;
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::store::InboxRecord;
-use tenterhook_conversation::conversation::{ChatTask, may_remove, report_removed};
-use tenterhook_conversation::conversation_parts::ConversationParts;
-use tenterhook_conversation::profile::Profile;
 
 /// How long an agent stays in memory without work.
 const MAX_IDLE: Duration = Duration::from_mins(10);
@@ -237,6 +237,10 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
+    use crate::conversations::approvals::OpenQuestions;
+    use crate::conversations::conversation_parts::ReceiveLimits;
+    use crate::conversations::gateway_events::GatewayEvents;
+    use crate::conversations::profile::OpenRequest;
     use futures_util::future::{self, BoxFuture};
     use jiff::Timestamp;
     use tempfile::TempDir;
@@ -248,10 +252,6 @@ mod tests {
     use tenterhook_channel::pairing::Pairings;
     use tenterhook_channel::settings::Settings;
     use tenterhook_channel::store::{Recorded, Store};
-    use tenterhook_conversation::approvals::OpenQuestions;
-    use tenterhook_conversation::conversation_parts::ReceiveLimits;
-    use tenterhook_conversation::gateway_events::GatewayEvents;
-    use tenterhook_conversation::profile::OpenRequest;
     use tenterhook_engine::Engine;
     use tokio::sync::Semaphore;
 

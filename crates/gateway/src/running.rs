@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::assembly::Assembled;
 use crate::channel_table::ChannelTable;
+use crate::conversations::gateway_events::{GatewayEvents, GatewayFailure};
 use crate::gateway_notice::{GatewayNotice, Observer};
 use crate::grants::Grants;
 use crate::intake::GatewayIntake;
@@ -37,7 +38,6 @@ use tenterhook_channel::secret::HiddenSecret;
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxRecord, InboxState, Store};
 use tenterhook_channel::token::{AccessScope, DEFAULT_USER, Tokens, check_user};
-use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_inspect::Inspector;
 use tenterhook_web::hub::Hub;
 use tenterhook_web::server::{GatewayReports, Logins, ServerParts, TlsIdentity};

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
+use crate::conversations::gateway_events::{GatewayEvents, GatewayFailure};
 use tenterhook_channel::channel::{Channel, ChannelError, Inlet, Intake};
 use tenterhook_channel::chat::ChannelId;
-use tenterhook_conversation::gateway_events::{GatewayEvents, GatewayFailure};
 
 /// How long a channel must have run for its next failure to count as the first.
 const STEADY: Duration = Duration::from_mins(1);

@@ -27,6 +27,8 @@ mod off_switches;
 mod plan;
 mod program_state;
 mod programs;
+#[cfg(unix)]
+pub mod proof;
 mod record;
 mod removal_plan;
 mod reported_version;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tenterhook_agent::SessionStore;
-use tenterhook_sessions::{SessionError, UnfinishedLine};
+use tenterhook_agent::sessions::{SessionError, UnfinishedLine};
 
 use crate::data_dir::data_dir;
 use crate::error::CliError;

@@ -15,6 +15,7 @@ mod frontend;
 pub mod interrupt;
 pub mod line_source;
 pub mod output;
+pub mod reference;
 pub mod rpc;
 #[cfg(unix)]
 pub mod secret_line;

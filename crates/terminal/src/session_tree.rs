@@ -5,11 +5,11 @@ use std::iter;
 
 use serde_json::Value;
 use tenterhook_agent::Session;
+use tenterhook_agent::sessions::entry_kind::MESSAGE;
 use tenterhook_engine::event::SessionEntry;
 use tenterhook_engine::{EntryId, Message, message_extra};
 use tenterhook_protocol::excerpt;
 use tenterhook_redaction::Redactor;
-use tenterhook_sessions::entry_kind::MESSAGE;
 
 use crate::output::{style, styled};
 use tenterhook_protocol::escape::escape_line;

@@ -22,7 +22,7 @@ use crate::agent::Agent;
 use crate::compaction::{CompactionError, INSTRUCTION, SummarySource};
 use crate::config::fresh_session;
 use crate::leave_branch::LeaveBranch;
-use tenterhook_sessions::{
+use crate::sessions::{
     Session, SessionError, SessionStore, UnfinishedLine, UnknownEntry, entry_kind::MESSAGE,
 };
 

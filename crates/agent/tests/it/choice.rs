@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tenterhook_agent::sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
 use tenterhook_agent::{
     Agent, AgentConfig, CancellationToken, Models, SessionStore, ThinkingLevel,
 };
@@ -10,7 +11,6 @@ use tenterhook_engine::event::{BeforeLlmCall, ModelSelect, SessionEndReason, Thi
 use tenterhook_engine::journal::{JournalRecord, ModelCallRecord};
 use tenterhook_engine::{Engine, MemoryJournal};
 use tenterhook_providers::{Provider, Scripted};
-use tenterhook_sessions::entry_kind::{MODEL_CHANGE, THINKING_LEVEL_CHANGE};
 
 use crate::remote::{finish, open, say};
 use crate::stage::Stage;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tenterhook_agent::frontend::Approval;
+use tenterhook_agent::sessions::SessionError;
 use tenterhook_agent::{
     Agent, AgentConfig, CancellationToken, LeaveBranch, SessionStore, SessionSwitchError,
     SessionSwitched,
@@ -16,7 +17,6 @@ use tenterhook_engine::event::{
     UserPromptSubmit,
 };
 use tenterhook_engine::{Effect, EntryId, SessionId};
-use tenterhook_sessions::SessionError;
 
 use crate::stage::Stage;
 

@@ -3,10 +3,10 @@
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_engine::EventKind;
-use tenterhook_reference::{
+use tenterhook_terminal::output::{self, style, styled};
+use tenterhook_terminal::reference::{
     EventNameMatch, EventPage, TextLine, find_event, list_lines, page_lines,
 };
-use tenterhook_terminal::output::{self, style, styled};
 
 use crate::event_name::parse_event_name;
 use tenterhook_setup::error::CliError;

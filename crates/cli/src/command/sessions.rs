@@ -5,10 +5,10 @@ pub(crate) mod args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use tenterhook_agent::sessions::{SessionError, SessionListing, SessionOverview, StoredSession};
 use tenterhook_agent::{AgentConfig, Session, SessionStore};
 use tenterhook_engine::Engine;
 use tenterhook_engine::event::SessionSource;
-use tenterhook_sessions::{SessionError, SessionListing, SessionOverview, StoredSession};
 
 use crate::command::run::args::RunArgs;
 use crate::command::sessions::args::{SessionsArgs, SessionsCommand};

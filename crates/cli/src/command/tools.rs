@@ -4,10 +4,10 @@ use clap::Parser;
 use serde_json::json;
 use tenterhook_cases::listed;
 use tenterhook_discovery::unknown_tool;
-use tenterhook_reference::{
+use tenterhook_terminal::output;
+use tenterhook_terminal::reference::{
     ToolNameMatch, ToolPage, find_tool, tool_list_lines, tool_name_lines, tool_page_lines,
 };
-use tenterhook_terminal::output;
 
 use crate::command::events::show;
 use tenterhook_setup::error::CliError;

@@ -1,8 +1,8 @@
 //! The commands that switch to another session or branch.
 
+use tenterhook_agent::sessions::SessionError;
 use tenterhook_agent::{LeaveBranch, SessionSwitchError, SessionSwitched};
 use tenterhook_engine::EntryId;
-use tenterhook_sessions::SessionError;
 use tenterhook_setup::session_store::warn_of;
 
 use super::record::ConversationRecord;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::conversations::profile::{OpenRequest, Profile};
 use futures_util::future;
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -15,7 +16,6 @@ use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::settings::{
     ChannelKind, ChannelSettings, CommandSettings, SecretSource, Settings, Show, TelegramSettings,
 };
-use tenterhook_conversation::profile::{OpenRequest, Profile};
 use tenterhook_engine::event::ChannelConnect;
 use tenterhook_engine::{Effect, Engine};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -13,6 +13,7 @@ mod foreign_edit;
 mod link;
 mod own_file;
 mod programs;
+mod proof;
 mod round_trip;
 mod stage;
 mod status;

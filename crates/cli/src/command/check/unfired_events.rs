@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tenterhook_discovery::Loaded;
 use tenterhook_engine::{EventName, events};
-use tenterhook_reference::is_fired_by_gateway;
+use tenterhook_terminal::reference::is_fired_by_gateway;
 
 /// Returns the events that have hooks, and that neither `tenterhook run` nor `tenterhook gateway run` fires. User-defined events
 /// are left out, because their author knows which program fires them.

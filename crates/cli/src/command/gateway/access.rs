@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tenterhook_agent::{AgentConfig, AgentRestrictions, FolderRestriction};
 use tenterhook_channel::settings::Settings;
-use tenterhook_conversation::profile::ToolAccess;
+use tenterhook_gateway::conversations::profile::ToolAccess;
 use tenterhook_hookfile::nearest;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;

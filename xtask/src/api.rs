@@ -10,8 +10,14 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use public_api::Builder;
 
-/// The crates whose API is listed, by the names of their folders: the facade, and the crates that it re-exports whole.
-const CRATES: [&str; 5] = ["tenterhook", "protocol", "engine", "discovery", "journal"];
+/// The crates whose API is listed, by their folders: the facade, and the crates that it re-exports whole.
+const CRATES: [&str; 5] = [
+    "tenterhook",
+    "core/protocol",
+    "core/engine",
+    "hooks/discovery",
+    "core/journal",
+];
 
 /// The name of the list in a crate's folder.
 const LIST: &str = "api.txt";
@@ -64,9 +70,9 @@ fn list_path(root: &Path, name: &str) -> std::path::PathBuf {
 fn list(root: &Path, name: &str) -> anyhow::Result<String> {
     // `RUSTC_BOOTSTRAP` would invalidate the artifacts of plain builds, so use a separate folder.
     let target = root.join("target/api");
-    let package = match name {
-        "tenterhook" => name.to_owned(),
-        _ => format!("tenterhook-{name}"),
+    let package = match name.rsplit_once('/') {
+        Some((_, name)) => format!("tenterhook-{name}"),
+        None => name.to_owned(),
     };
     let mut cargo = Command::new(env!("CARGO"));
     cargo

@@ -1,6 +1,7 @@
 //! Reads the manifests of the workspace's crates.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,12 @@ use toml::Table;
 /// A crate of the workspace.
 #[derive(Debug)]
 pub(crate) struct Crate {
-    /// The name of its folder below `crates/`.
+    /// The name of its folder.
     pub(crate) name: String,
     pub(crate) dir: PathBuf,
-    /// The folders of the workspace's crates that it depends on. Dependencies of tests are not included.
+    /// The name of the group of crates that it is in, if it is in one.
+    pub(crate) group: Option<String>,
+    /// The names of the workspace's crates that it depends on. Dependencies of tests are not included.
     pub(crate) dependencies: BTreeSet<String>,
 }
 
@@ -25,6 +28,26 @@ impl Crate {
     }
 }
 
+/// Returns the folders of the crates below `crates/`: those directly in it, and those in its groups.
+pub(crate) fn folders(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut groups = Vec::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let folder = entry?.path();
+        let is_crate = folder.join("Cargo.toml").exists();
+        if is_crate { &mut found } else { &mut groups }.push(folder);
+    }
+    for group in groups {
+        for entry in fs::read_dir(group)? {
+            let folder = entry?.path();
+            if folder.join("Cargo.toml").exists() {
+                found.push(folder);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Reads every crate below `crates/`, in the order of their names.
 pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<Crate>> {
     let workspace = manifest(&root.join("Cargo.toml"))?;
@@ -33,20 +56,17 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Vec<Crate>> {
         .and_then(|it| it.get("dependencies")?.as_table())
         .context("the manifest of the workspace has no `workspace.dependencies`")?;
     let mut crates = Vec::new();
-    for entry in fs::read_dir(root.join("crates"))? {
-        let dir = entry?.path();
-        let file = dir.join("Cargo.toml");
-        if !file.exists() {
-            continue;
-        }
-        let manifest = manifest(&file)?;
+    for dir in folders(root)? {
+        let manifest = manifest(&dir.join("Cargo.toml"))?;
         let mut dependencies = BTreeSet::new();
         for table in tables(&manifest) {
-            dependencies.extend(table.keys().filter_map(|name| folder(known, name)));
+            dependencies.extend(table.keys().filter_map(|name| crate_name(known, name)));
         }
-        let name = dir.file_name().context("a crate has no folder")?;
+        let text = |name: Option<&OsStr>| name.map(|name| name.to_string_lossy().into_owned());
+        let group = text(dir.parent().and_then(Path::file_name));
         crates.push(Crate {
-            name: name.to_string_lossy().into_owned(),
+            name: text(dir.file_name()).context("a crate has no folder")?,
+            group: group.filter(|group| group != "crates"),
             dir,
             dependencies,
         });
@@ -74,8 +94,10 @@ fn tables(manifest: &Table) -> Vec<&Table> {
     tables
 }
 
-/// Returns the folder of a dependency, if it is a crate of the workspace.
-fn folder(known: &Table, name: &str) -> Option<String> {
+/// Returns the name of a dependency's folder, if it is a crate of the workspace.
+fn crate_name(known: &Table, name: &str) -> Option<String> {
     let path = known.get(name)?.get("path")?.as_str()?;
-    Some(path.strip_prefix("crates/")?.to_owned())
+    path.starts_with("crates/")
+        .then(|| path.rsplit('/').next())?
+        .map(str::to_owned)
 }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use toml::{Table, Value};
 
+use crate::crates;
+
 /// The licence files that each package carries.
 const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 /// The largest number of keywords and of categories that the registry of crates accepts.
@@ -47,10 +49,8 @@ pub(crate) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
 /// Returns the folders of the crates that are published.
 fn packages(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = vec![root.join("sdk")];
-    for entry in fs::read_dir(root.join("crates"))? {
-        let dir = entry?.path();
-        let file = dir.join("Cargo.toml");
-        if file.exists() && is_published(&manifest(&file)?) {
+    for dir in crates::folders(root)? {
+        if is_published(&manifest(&dir.join("Cargo.toml"))?) {
             found.push(dir);
         }
     }

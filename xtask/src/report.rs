@@ -15,6 +15,15 @@ const MAX_FILE: usize = 900;
 /// The largest number of lines of the 99th percentile of functions.
 const MAX_P99: usize = 60;
 
+/// The largest number of crates.
+const MAX_CRATES: usize = 30;
+
+/// The largest number of groups of crates, with the crates that are in none.
+const MAX_GROUPS: usize = 10;
+
+/// The largest number of floors. A crate is one floor above the highest of those that it depends on.
+const MAX_FLOORS: usize = 10;
+
 /// The structure of the workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -28,6 +37,9 @@ pub(crate) struct Report {
 #[derive(Debug)]
 struct Measured {
     name: String,
+    group: Option<String>,
+    /// The number of its floor, from 1.
+    floor: usize,
     dependencies: BTreeSet<String>,
     lines: usize,
     /// The number of lines of each hook system. Nothing outside its folder knows more of it than its table, so each one
@@ -78,6 +90,15 @@ impl Report {
                 files.join(" and ")
             ));
         }
+        for (what, number, most) in [
+            ("crates", self.crates.len(), MAX_CRATES),
+            ("groups of crates", self.groups(), MAX_GROUPS),
+            ("floors", self.floors(), MAX_FLOORS),
+        ] {
+            if number > most {
+                faults.push(format!("{number} {what}, at most {most}"));
+            }
+        }
         let p99 = self.share_of_functions(99);
         if p99 > MAX_P99 {
             faults.push(format!("functions: p99 is {p99} lines, at most {MAX_P99}"));
@@ -85,10 +106,23 @@ impl Report {
         faults
     }
 
+    /// Returns the number of groups. A crate that is in none counts as one.
+    fn groups(&self) -> usize {
+        let folders = self.crates.iter();
+        let folders = folders.map(|found| found.group.as_ref().unwrap_or(&found.name));
+        folders.collect::<BTreeSet<_>>().len()
+    }
+
+    fn floors(&self) -> usize {
+        let floors = self.crates.iter().map(|found| found.floor);
+        floors.max().unwrap_or(0)
+    }
+
     /// Returns the report as Markdown. Line counts are rounded, so that small changes do not alter it.
     pub(crate) fn markdown(&self) -> String {
-        let mut text =
-            String::from("| crate | lines | largest file | depends on |\n|---|---|---|---|\n");
+        let mut text = String::from(
+            "| floor | crate | lines | largest file | depends on |\n|---|---|---|---|---|\n",
+        );
         for found in &self.crates {
             let (file, lines) = &found.largest;
             let file = file.split_once("/src/").map_or(file.as_str(), |(_, it)| it);
@@ -98,12 +132,14 @@ impl Report {
             } else {
                 needs.join(", ")
             };
-            let Measured {
-                name, lines: all, ..
-            } = found;
+            let (floor, all) = (found.floor, found.lines);
+            let name = match &found.group {
+                Some(group) => format!("{group}/{}", found.name),
+                None => found.name.clone(),
+            };
             let row = format!(
-                "| {name} | {} | `{file}` {} | {needs} |\n",
-                rounded(*all),
+                "| {floor} | {name} | {} | `{file}` {} | {needs} |\n",
+                rounded(all),
                 rounded(*lines)
             );
             text.push_str(&row);
@@ -119,7 +155,10 @@ impl Report {
         let file = self.crates.iter().max_by_key(|found| found.largest.1);
         let _infallible = writeln!(
             text,
-            "\nLargest crate: {}. Largest file: `{}`.\nLines of functions: median {}, p90 {}, p99 {}. Import cycles between files: {cycles}.",
+            "\n{} crates in {} folders, on {} floors. Largest crate: {}.\nLargest file: `{}`.\nLines of functions: median {}, p90 {}, p99 {}. Import cycles between files: {cycles}.",
+            self.crates.len(),
+            self.groups(),
+            self.floors(),
             largest.map_or("-", |found| &found.name),
             file.map_or("-", |found| &found.largest.0),
             of(50),
@@ -180,6 +219,8 @@ impl Report {
             cycles: Vec::new(),
             ties: Vec::new(),
             name: found.name.clone(),
+            group: found.group.clone(),
+            floor: 0,
             dependencies: found.dependencies.clone(),
         };
         for file in found.roots() {
@@ -235,8 +276,11 @@ fn ties(cycle: &[usize], references: &References, name: impl Fn(usize) -> String
 /// Orders crates so that each comes after its dependencies.
 fn by_level(mut crates: Vec<Measured>) -> Vec<Measured> {
     let mut ordered: Vec<Measured> = Vec::new();
-    while !crates.is_empty() {
-        let (ready, rest): (Vec<_>, Vec<_>) = crates.into_iter().partition(|found| {
+    for floor in 1.. {
+        if crates.is_empty() {
+            break;
+        }
+        let (mut ready, rest): (Vec<_>, Vec<_>) = crates.into_iter().partition(|found| {
             let mut needs = found.dependencies.iter();
             needs.all(|name| ordered.iter().any(|done| done.name == *name))
         });
@@ -244,6 +288,9 @@ fn by_level(mut crates: Vec<Measured>) -> Vec<Measured> {
             // Cargo refuses cycles between crates. If the manifests contain one anyway, keep all crates.
             ordered.extend(rest);
             break;
+        }
+        for found in &mut ready {
+            found.floor = floor;
         }
         ordered.extend(ready);
         crates = rest;
@@ -435,8 +482,8 @@ mod tests {
             ("crates/c/src/main.rs", "fn main() {}\n"),
         ];
         let page = Report::of(workspace(&files).path()).unwrap().markdown();
-        assert!(page.contains("| a | 2 | `lib.rs` 2 | - |\n| b |"), "{page}");
-        assert!(page.contains("| c | 1 | `main.rs` 1 | b |\n"), "{page}");
+        assert!(page.contains("| 1 | a | 2 | `lib.rs` 2 | - |\n| 2 | b |"), "{page}");
+        assert!(page.contains("| 3 | c | 1 | `main.rs` 1 | b |\n"), "{page}");
         assert!(
             page.ends_with("Import cycles between files: none.\n"),
             "{page}"

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The folders of the pages.
-const FOLDERS: [&str; 2] = ["src/page", "../inspect/src/page"];
+const FOLDERS: [&str; 2] = ["src/page", "../../program/inspect/src/page"];
 
 /// The beginning of the names of files that others wrote.
 const VENDORED: &str = "markdown-it";

@@ -223,7 +223,7 @@ fn the_list_of_events_marks_those_that_run_never_fires() {
 
 #[test]
 fn a_group_is_a_source_file_of_the_catalogue() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/src/event");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core/protocol/src/event");
     for group in GROUPS {
         let file = sources.join(format!("{}.rs", group.name));
         let source = fs::read_to_string(file).unwrap();

@@ -14,7 +14,7 @@ use crate::proof::real_agents::agents;
 
 /// Returns the tools that hooks of a host see under another name than its model, as they were recorded.
 fn hook_names(host: &HostAgent) -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systems/src");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hooks/systems/src");
     let path = folder.join(host.name.replace('-', "_")).join("tools.json");
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     match recorded.get("hook_names") {

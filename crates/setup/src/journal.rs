@@ -63,6 +63,15 @@ pub fn folder() -> Option<PathBuf> {
     Some(state?.join("tenterhook/journal"))
 }
 
+/// Records in the journal what the user does to the hooks.
+pub async fn record_action(args: &JournalArgs, record: JournalRecord) -> Result<(), CliError> {
+    let file = open(args)?;
+    if let Some(file) = &file {
+        file.record(vec![record]).await;
+    }
+    close(file.as_ref())
+}
+
 /// Closes the journal. Returns an error if not all of it was written.
 pub fn close(journal: Option<&Arc<FileJournal>>) -> Result<(), CliError> {
     journal

@@ -695,7 +695,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_place_to_remember_it_a_denial_has_no_id() {
         let place = Place::new();
-        fs::write(place.path("data/denials"), "a file").unwrap();
+        fs::write(place.path("data"), "a file").unwrap();
         assert_eq!(call(&place.of("one"), "rm x").await.unwrap(), "no");
     }
 

@@ -15,7 +15,7 @@ const OTHER_NAMES: [(&str, &str); 5] = [
 ];
 
 /// Names that do not work, and the command to suggest for each. Similar spellings need no row.
-const SUGGESTIONS: [(&str, &str); 38] = [
+const SUGGESTIONS: [(&str, &str); 41] = [
     ("add", "install"),
     ("block", "init"),
     ("chat", "run"),
@@ -30,6 +30,7 @@ const SUGGESTIONS: [(&str, &str); 38] = [
     ("guard", "init"),
     ("health", "doctor"),
     ("history", "inspect"),
+    ("hook", "list"),
     ("hooks", "list"),
     ("info", "status"),
     ("journal", "inspect"),
@@ -52,6 +53,8 @@ const SUGGESTIONS: [(&str, &str); 38] = [
     ("start", "daemon"),
     ("trigger", "fire"),
     ("undo", "snapshot"),
+    ("update", "install"),
+    ("upgrade", "install"),
     ("verify", "check"),
     ("why", "explain"),
 ];

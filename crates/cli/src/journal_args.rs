@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Parser;
+use tenterhook_engine::JournalSink as _;
+use tenterhook_engine::journal::JournalRecord;
 use tenterhook_journal::FileJournal;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::journal;
@@ -27,5 +29,14 @@ impl JournalArgs {
             return Ok(None);
         }
         journal::open(self.journal.clone()).map(Some)
+    }
+
+    /// Writes one record about what the user did, unless the user wants no journal.
+    pub(crate) async fn record(&self, record: JournalRecord) -> Result<(), CliError> {
+        let file = self.open()?;
+        if let Some(file) = &file {
+            file.record(vec![record]).await;
+        }
+        journal::close(file.as_ref())
     }
 }

@@ -6,32 +6,39 @@ use std::io::{IsTerminal as _, stdin};
 use clap::{ArgGroup, Parser};
 use jiff::civil::{DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
+use tenterhook_engine::journal::{ExceptionAction, ExceptionRecord, JournalRecord};
 use tenterhook_protocol::escape::{escape_invisible_indented, escape_line};
 use tenterhook_setup::local_time::zone;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;
 use tenterhook_terminal::output::plural::count;
-use tenterhook_trust::{DenialId, DeniedCall, ExceptionStore, ExceptionTerm, TrustError};
+use tenterhook_trust::{
+    DenialId, DeniedCall, ExceptionStore, ExceptionTerm, TrustError, UserException,
+};
 
 use crate::ancestry::require_user;
+use crate::journal_args::JournalArgs;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exceptions::{ExceptionReport, json_of, term};
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::warning::warn;
+use tenterhook_setup::warning::{hint, warn};
+
+/// The maximum number of denials that are listed.
+const MAX_LISTED: usize = 10;
 
 /// The options of `tenterhook allow`.
 #[derive(Debug, Parser)]
-#[command(override_usage = "tenterhook allow [OPTIONS] <ID>\n       tenterhook allow --list")]
+#[command(override_usage = "tenterhook allow [OPTIONS] [ID]")]
 #[command(group = ArgGroup::new("term").args(["once", "project", "until", "revoke", "list"]))]
 pub(crate) struct AllowArgs {
-    /// The id that the denial shows, such as `7K3MZQ2P`.
+    /// The id that the denial shows, such as `7K3MZQ2P`. Without it, the last denials are listed.
     #[arg(
         value_name = "ID",
-        required_unless_present = "list",
+        required_if_eq_any([("once", "true"), ("project", "true"), ("revoke", "true")]),
         conflicts_with = "list"
     )]
     id: Option<DenialId>,
@@ -41,6 +48,9 @@ pub(crate) struct AllowArgs {
 
     #[command(flatten)]
     mode: AllowMode,
+
+    #[command(flatten)]
+    journal: JournalArgs,
 
     /// Do not ask for confirmation. Required if stdin is not a terminal.
     #[arg(long)]
@@ -64,7 +74,7 @@ struct TermArgs {
 
     /// Let the call through until TIME: a duration such as `30m` or `48h`, or a local time such as `18:00` or
     /// `2026-01-31T18:00`.
-    #[arg(long, value_name = "TIME", value_parser = parse_end)]
+    #[arg(long, value_name = "TIME", value_parser = parse_end, requires = "id")]
     until: Option<Timestamp>,
 }
 
@@ -90,11 +100,15 @@ impl TermArgs {
     }
 }
 
-/// Lets a call through, revokes that, or lists the exceptions.
+/// Lets a call through, revokes that, or lists the exceptions or the last denials.
 pub(crate) async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let Some(id) = args.id.clone() else {
-        let report = run_blocking(&interrupts.token(), || Ok(ExceptionReport::read())).await?;
-        return Ok(list(&report, args.json));
+        return if args.mode.list {
+            let report = run_blocking(&interrupts.token(), || Ok(ExceptionReport::read())).await?;
+            Ok(list(&report, args.json))
+        } else {
+            list_denied(&args, interrupts).await
+        };
     };
     let action = if args.mode.revoke {
         "revoke exceptions"
@@ -102,18 +116,14 @@ pub(crate) async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Ex
         "let a denied call through"
     };
     require_user(action)?;
-    let data_dir = data_dir().ok_or_else(|| {
-        CliError::new(Exit::Failed, "cannot find a folder for your exceptions")
-            .hint("set `TENTERHOOK_DATA_DIR` to a folder")
-    })?;
-    let store = ExceptionStore::open(&data_dir);
+    let store = store()?;
     if args.mode.revoke {
-        return revoke(&args, &store, &id);
+        return revoke(&args, &store, &id).await;
     }
     let call = store.denied(&id).map_err(|error| unusable(&error))?;
     let call = call.ok_or_else(|| {
         CliError::new(Exit::Usage, format!("unknown id `{id}`"))
-            .hint("copy the id from a denial; Tenterhook remembers the last 200 denials")
+            .hint("`tenterhook allow` lists the last denials with their ids")
     })?;
     if !args.json {
         show(&id, &call);
@@ -122,8 +132,10 @@ pub(crate) async fn allow(args: AllowArgs, interrupts: &Interrupts) -> Result<Ex
         output::line("Nothing was allowed.");
         return Ok(Exit::Done);
     }
-    let exception = store.allow(call, args.term.term());
-    let exception = exception.map_err(|error| unusable(&error))?;
+    let exception = UserException::new(call, args.term.term());
+    // If the journal cannot be written, nothing is allowed.
+    record(&args, &id, ExceptionAction::Granted, Some(&exception)).await?;
+    store.allow(&exception).map_err(|error| unusable(&error))?;
     if args.json {
         output::json(&json_of(&id, &exception));
     } else {
@@ -167,8 +179,70 @@ pub(crate) fn show_exceptions(report: &ExceptionReport) {
     }
 }
 
-fn revoke(args: &AllowArgs, store: &ExceptionStore, id: &DenialId) -> Result<Exit, CliError> {
+/// Lists the last denials with their ids, because not every agent shows them to a person.
+async fn list_denied(args: &AllowArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
+    let store = store()?;
+    let mut denied = run_blocking(&interrupts.token(), move || Ok(store.last_denied())).await?;
+    denied.truncate(MAX_LISTED);
+    if args.json {
+        let denied = denied.iter().map(|(id, call)| {
+            json!({
+                "id": id.as_str(), "hook": call.hook, "source": call.source, "event": call.event,
+                "tool": call.tool, "input": call.input, "project": call.project,
+                "reason": call.reason, "denied_at": call.denied_at,
+            })
+        });
+        output::json(&json!({ "denied": denied.collect::<Vec<Value>>() }));
+        return Ok(Exit::Done);
+    }
+    if denied.is_empty() {
+        output::line("No hook has denied a tool call yet.");
+        return Ok(Exit::Done);
+    }
+    output::line("The last denials, the newest first:");
+    for (id, call) in &denied {
+        output::line(escape_line(&format!(
+            "  {id}  {}  `{}` denied a call of `{}` in {}: {}",
+            call.denied_at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M"),
+            call.hook,
+            call.tool,
+            call.project.display(),
+            call.reason.as_deref().unwrap_or("no reason was given")
+        )));
+    }
+    hint("`tenterhook allow ID` shows the whole call, and asks whether to let it through");
+    Ok(Exit::Done)
+}
+
+fn store() -> Result<ExceptionStore, CliError> {
+    let data_dir = data_dir().ok_or_else(|| {
+        CliError::new(Exit::Failed, "cannot find a folder for your exceptions")
+            .hint("set `TENTERHOOK_DATA_DIR` to a folder")
+    })?;
+    Ok(ExceptionStore::open(&data_dir))
+}
+
+/// Records in the journal what the user does with an exception.
+async fn record(
+    args: &AllowArgs,
+    id: &DenialId,
+    action: ExceptionAction,
+    exception: Option<&UserException>,
+) -> Result<(), CliError> {
+    let record = ExceptionRecord {
+        user: whoami::username().ok(),
+        ..ExceptionRecord::now(action, id.as_str(), exception.map(UserException::details))
+    };
+    args.journal.record(JournalRecord::Exception(record)).await
+}
+
+async fn revoke(args: &AllowArgs, store: &ExceptionStore, id: &DenialId) -> Result<Exit, CliError> {
+    // A damaged exception can be revoked, too.
+    let exception = store.exception_of(id).ok().flatten();
     let was_there = store.revoke(id).map_err(|error| unusable(&error))?;
+    if was_there {
+        record(args, id, ExceptionAction::Revoked, exception.as_ref()).await?;
+    }
     if args.json {
         output::json(&json!({ "id": id.as_str(), "revoked": was_there }));
     } else if was_there {

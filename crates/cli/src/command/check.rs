@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tenterhook_agent::Toolbox;
 use tenterhook_discovery::{
-    FolderSearch, Loaded, is_script_or_program, load_corpus, misspelt_agents, unmatched_matchers,
+    FolderSearch, Loaded, is_script_or_program, load_corpus, misspelt_agents, unmatched_hooks,
 };
 use tenterhook_hookfile::{BrokenSource, LoadError, Problem};
 use tenterhook_systems::pi;
@@ -289,7 +289,8 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         .chain(others)
         .chain(tools.iter().map(String::as_str))
         .collect();
-    let mut warnings = unmatched_matchers(&loaded.specs, &own);
+    let unmatched = unmatched_hooks(&loaded.specs, &own);
+    let mut warnings: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
     warnings.extend(misspelt_agents(&loaded.specs));
     let empty = loaded.files_without_hooks();
     warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::json;
 use tenterhook_discovery::{DisabledSources, FolderSearch};
+use tenterhook_engine::Layer;
 use tenterhook_engine::journal::{FORMAT_VERSION, JournalRecord, SourceAction, SourceRecord};
-use tenterhook_engine::{JournalSink as _, Layer};
 use tenterhook_trust::Trust;
 
 use crate::ancestry;
@@ -207,17 +207,13 @@ async fn confirm(path: &Path, interrupts: &Interrupts) -> Result<bool, CliError>
 
 /// Records the user's action in the journal.
 async fn record(args: &SourceArgs, path: &Path, action: SourceAction) -> Result<(), CliError> {
-    let file = args.journal.open()?;
-    if let Some(file) = &file {
-        let record = JournalRecord::Source(SourceRecord {
-            v: FORMAT_VERSION,
-            timestamp: Timestamp::now(),
-            action,
-            path: path.display().to_string(),
-        });
-        file.record(vec![record]).await;
-    }
-    journal::close(file.as_ref())
+    let record = JournalRecord::Source(SourceRecord {
+        v: FORMAT_VERSION,
+        timestamp: Timestamp::now(),
+        action,
+        path: path.display().to_string(),
+    });
+    args.journal.record(record).await
 }
 
 fn report(args: &SourceArgs, path: &Path, action: SourceAction, has_changed: bool) {

@@ -94,8 +94,10 @@ pub(crate) fn machine() -> Result<Machine, CliError> {
     })
 }
 
-/// Warns of settings with which an agent that calls Tenterhook runs no hooks.
-pub(crate) async fn warn_of_switched_off(interrupts: &Interrupts) -> Result<(), CliError> {
+/// Warns of settings with which an agent that calls Tenterhook runs no hooks. Returns these agents.
+pub(crate) async fn warn_of_switched_off(
+    interrupts: &Interrupts,
+) -> Result<Vec<&'static HostAgent>, CliError> {
     let (machine, project) = (machine()?, project_folder()?);
     let look = move || Ok(HostStatus::all_switched_off(&machine, &project));
     let hosts = run_blocking(&interrupts.token(), look).await?;
@@ -103,7 +105,8 @@ pub(crate) async fn warn_of_switched_off(interrupts: &Interrupts) -> Result<(), 
         warn(&problem.text);
         hint(&problem.next_step);
     }
-    Ok(())
+    let is_off = |host: &&HostStatus| !host.switched_off.is_empty();
+    Ok(hosts.iter().filter(is_off).map(|host| host.host).collect())
 }
 
 /// Returns the error of an installation, as this program shows it.

@@ -26,7 +26,7 @@ use tenterhook_terminal::output;
 use tenterhook_terminal::output::plural::count;
 
 use self::hooks_in_force::HooksInForce;
-use crate::command::host_args::{HostArgs, failed, machine};
+use crate::command::host_args::{HostArgs, failed, machine, warn_of_switched_off};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -100,18 +100,27 @@ pub(crate) async fn install(args: InstallArgs, interrupts: &Interrupts) -> Resul
             }
         }
     }
+    let mut off = Vec::new();
+    if in_force.is_some() {
+        off = warn_of_switched_off(interrupts).await?;
+        off.retain(|host| done.iter().any(|done| done.name == host.name));
+    }
+    if !off.is_empty() {
+        exit = exit.max(Exit::Config);
+    }
     if args.json {
         output::json(&json!({
             "hosts": reports,
             "shim": machine.shim().display().to_string(),
             "dry_run": args.dry_run,
+            "switched_off": off.iter().map(|host| host.name).collect::<Vec<_>>(),
             "in_force": in_force.as_ref().map(HooksInForce::json),
         }));
     } else if let Some(in_force) = in_force {
         if let Some(note) = shim_note(&machine) {
             output::line(note);
         }
-        in_force.show();
+        in_force.show(&done, &off);
     }
     Ok(exit)
 }

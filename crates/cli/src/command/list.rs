@@ -49,7 +49,10 @@ pub(crate) async fn list(args: ListArgs, interrupts: &Interrupts) -> Result<Exit
         return Ok(loaded.exit(args.hooks.lenient));
     }
     if hooks.is_empty() {
-        output::line("No hooks.");
+        // A source that cannot be loaded may have hooks.
+        if loaded.broken.is_empty() {
+            output::line("No hooks.");
+        }
         if !additions.is_empty() {
             output::line("");
             show_additions(&additions);

@@ -173,11 +173,15 @@ impl GuardReport {
     }
 
     fn show_details(&self) {
+        let has = match self.used_machine() {
+            Some(_) => "has",
+            None => "would have",
+        };
         for found in self.guards.iter().filter(|found| found.hooks > 0) {
             let title = HostAgent::by_name(found.host).map_or(found.host, |host| host.title);
             let (hooks, guards) = (count(found.hooks, "hook"), found.guards);
             output::line(format!(
-                "A session of {title} in this folder has {hooks}; {guards} can stop something."
+                "A session of {title} in this folder {has} {hooks}; {guards} can stop something."
             ));
         }
         show_hosts(&self.hosts);

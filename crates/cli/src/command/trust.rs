@@ -183,7 +183,11 @@ fn wanted<'a>(hooks: &'a Hooks, names: &[String]) -> Result<Vec<&'a ProjectHook>
             })
             .collect();
         let message = format!("this project has no hook `{unknown}`");
-        let hint = if known.is_empty() {
+        let hint = if Path::new(unknown).is_file() {
+            "this file is in no folder for hooks; move a hook file to `.tenterhook/hooks.yaml`, or a script into \
+             `.tenterhook/hooks`"
+                .to_owned()
+        } else if known.is_empty() {
             let marks = SYSTEMS.iter().flat_map(|system| system.project_marks);
             let marks: Vec<String> = marks.map(|mark| format!("`{mark}`")).collect();
             format!(
@@ -304,9 +308,8 @@ async fn approve(
     let mut approvals = run_blocking(&interrupts.token(), complete).await?;
     if open.is_empty() {
         output::line(match all.len() {
-            0 if !hooks.untrusted.is_empty() => "Nothing to approve: fix the errors above, then \
-                run `tenterhook trust` again."
-                .to_owned(),
+            // The error at the end says what to do.
+            0 if !hooks.untrusted.is_empty() => return Ok(Exit::Done),
             0 => nothing_brought(&hooks.loaded.diverged),
             _ => format!("Nothing to approve: {} trusted.", count(all.len(), "hook")),
         });
@@ -385,7 +388,7 @@ fn nothing_brought(diverged: &[DivergedHook]) -> String {
     let nothing = "This project has no hooks";
     let is_displaced = diverged.iter().any(DivergedHook::is_displaced);
     match (diverged.len(), is_displaced) {
-        (0, _) => format!("{nothing}."),
+        (0, _) => format!("{nothing}. To write a first guard, run `tenterhook init`."),
         (number, true) => format!(
             "{nothing} to approve. Found {} of another folder or repository: accept with `tenterhook trust --accept`, \
              or revoke with `tenterhook trust --revoke`.",

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -149,6 +150,105 @@ fn status_lists_what_is_in_force_and_reports_a_damaged_exception() {
     );
 }
 
+/// Returns the records of exceptions in the journal.
+fn records(stage: &HostStage) -> Vec<Value> {
+    let journal = stage.journal();
+    let records = journal.lines().map(serde_json::from_str);
+    let records = records.map(|record| record.unwrap());
+    records
+        .filter(|record: &Value| record["record"] == "exception")
+        .collect()
+}
+
+#[test]
+fn every_exception_that_a_person_grants_or_revokes_is_recorded() {
+    let stage = HostStage::new().hooks(NO_SUDO);
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let id = id_in(&denial(&stage, &format!("sudo ls {token}")));
+    let named = Command::new("id").arg("-un").output().unwrap();
+    let user = String::from_utf8(named.stdout).unwrap();
+    let user = user.trim_end();
+    for (option, scope, ends) in [
+        (&["--once"][..], "once", true),
+        (&["--until", "1h"], "until", true),
+        (&["--project"], "project", false),
+    ] {
+        allow(&stage, &[&[&*id, "--yes"], option].concat());
+        let found = records(&stage);
+        let record = found.last().unwrap();
+        let known = [("action", "granted"), ("id", &*id), ("user", user)];
+        for (key, value) in known {
+            assert_eq!(record[key], value, "{record:#}");
+        }
+        let exception = &record["exception"];
+        for (key, value) in [
+            ("hook", "no-sudo"),
+            ("event", "pre_tool_use"),
+            ("tool", "shell"),
+            ("scope", scope),
+            ("project", stage.path("work").to_str().unwrap()),
+        ] {
+            assert_eq!(exception[key], value, "{record:#}");
+        }
+        assert_eq!(exception["expires_at"].is_string(), ends, "{record:#}");
+        let input = exception["input"].as_str().unwrap();
+        assert!(
+            input.contains("sudo ls") && !input.contains(&token),
+            "{input}"
+        );
+    }
+    allow(&stage, &[&id, "--revoke"]);
+    let found = records(&stage);
+    let record = found.last().unwrap();
+    assert_eq!(record["action"], "revoked");
+    assert_eq!(record["exception"]["scope"], "project", "{record:#}");
+    assert_eq!(found.len(), 4);
+    // What changes nothing is not recorded.
+    assert_eq!(stage.tenterhook(&["allow", &id, "--revoke"]).status, 64);
+    assert_eq!(records(&stage).len(), 4);
+}
+
+#[test]
+fn an_exception_that_cannot_be_recorded_is_not_granted_but_it_can_be_revoked() {
+    let stage = HostStage::new().hooks(NO_SUDO);
+    let id = id_in(&denial(&stage, "sudo ls"));
+    let folder = stage.path("home/no-folder");
+    fs::write(&folder, "").unwrap();
+    let file = folder.join("journal.jsonl");
+    let unwritable = ["--journal", file.to_str().unwrap()];
+    let refused = stage.tenterhook(&[&["allow", &*id, "--yes"], &unwritable[..]].concat());
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(stage.claude("s1", "sudo ls").claude_denial().is_some());
+    allow(&stage, &[&id, "--project", "--yes"]);
+    let failed = stage.tenterhook(&[&["allow", &*id, "--revoke"], &unwritable[..]].concat());
+    assert_eq!(failed.status, 1, "{failed:?}");
+    assert!(stage.claude("s1", "sudo ls").claude_denial().is_some());
+}
+
+#[test]
+fn without_an_id_the_last_denials_are_listed_the_newest_first() {
+    let stage = HostStage::new().hooks(NO_SUDO);
+    let list = || allow(&stage, &[]);
+    assert_eq!(list(), "No hook has denied a tool call yet.\n");
+    let ids: Vec<String> = (0..12)
+        .map(|number| id_in(&denial(&stage, &format!("sudo ls {number}"))))
+        .collect();
+    let shown = list();
+    let listed: Vec<&str> = shown
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    let newest: Vec<&str> = ids.iter().rev().take(10).map(String::as_str).collect();
+    assert_eq!(listed, newest, "{shown}");
+    assert!(
+        shown.contains("`no-sudo` denied a call of `shell` in "),
+        "{shown}"
+    );
+    let report: Value = serde_json::from_str(&allow(&stage, &["--json"])).unwrap();
+    assert_eq!(report["denied"][0]["id"], *newest[0], "{report:#}");
+}
+
 fn exceptions(stage: &HostStage) -> PathBuf {
     stage.path("home/.local/share/tenterhook/exceptions")
 }
@@ -187,7 +287,8 @@ fn without_an_answer_nothing_is_allowed_and_an_unknown_id_is_an_error() {
             "cannot be used with",
         ),
         (&[&id, "--revoke"], "error: there is no exception"),
-        (&[], "required"),
+        (&["--revoke"], "required"),
+        (&["--until", "1h"], "required"),
     ] {
         let printed = stage.tenterhook(&[&["allow"], args].concat());
         assert_eq!(printed.status, 64, "{args:?}: {printed:?}");

@@ -163,6 +163,26 @@ fn all_finds_the_agents_of_the_machine() {
 }
 
 #[test]
+fn an_installation_in_an_agent_that_is_switched_off_says_so() {
+    let ran = install(&["install", "claude-code"]);
+    let off = "{\"disableAllHooks\": true}";
+    fs::write(ran.home().join(SETTINGS), off).unwrap();
+    let ran = ran.run();
+    assert_eq!(ran.status, 3, "{}{}", ran.stdout, ran.stderr);
+    let title = "Not in force, because Claude Code runs no hooks:\n";
+    assert!(ran.stdout.contains(title), "{}", ran.stdout);
+    assert!(
+        ran.stderr
+            .contains("runs no hooks because of `disableAllHooks` in "),
+        "{}",
+        ran.stderr
+    );
+    let ran = ran.again(["install", "claude-code", "--json"]).run();
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["switched_off"], json!(["claude-code"]), "{report:#}");
+}
+
+#[test]
 fn nothing_to_install_into_is_an_error() {
     let ran = Test::new().args(["install", "--all"]).run();
     let (text, status) = ran.refusal();

@@ -136,7 +136,7 @@ fn other_names_of_commands_work_and_print_the_real_name() {
         (
             &["approve", "--show"],
             "trust",
-            "This project has no hooks.",
+            "This project has no hooks. To write a first guard, run `tenterhook init`.",
         ),
         (&["paths"], "list", "No hooks."),
         (&["--color", "never", "version"], "--version", "tenterhook "),

@@ -177,7 +177,18 @@ fn a_broken_source_denies_gates_and_lets_observers_pass_until_it_is_repaired() {
             .send("claude-code", "SessionStart", &start)
             .is_silent()
     );
+    let printed = stage.tenterhook(&["status"]).stdout;
+    assert!(printed.contains("cannot be loaded, so every gate denies"));
+    // The next event loads the hooks again, so there is nothing to repair any more.
     let stage = stage.hooks(NO_SUDO);
+    let printed = stage.tenterhook(&["status"]).stdout;
+    assert!(!printed.contains("every gate denies"), "{printed}");
+    let reloaded = stage.tenterhook(&["reload"]);
+    let line = "the next event loads the hooks again";
+    assert!(
+        reloaded.status == 0 && reloaded.stdout.contains(line),
+        "{reloaded:?}"
+    );
     assert!(stage.claude("s1", "ls").is_silent());
     assert!(stage.claude("s1", "sudo ls").claude_denial().is_some());
 }

@@ -108,6 +108,23 @@ fn an_unapproved_hook_of_the_project_is_named() {
 }
 
 #[test]
+fn a_hook_for_a_misspelt_tool_is_named_and_one_for_an_unknown_tool_is_not() {
+    let stage =
+        installed("claude", "claude-code").hooks(&GUARD.replace("name:", "matcher: shel, name:"));
+    check_worst(&stage, "never_runs", "tenterhook tools");
+    let stage = stage.hooks(&GUARD.replace("name:", "matcher: zzz, name:"));
+    check_ok(&stage);
+}
+
+#[test]
+fn hooks_of_an_agent_that_does_not_call_are_not_said_to_be_there() {
+    let stage = machine("claude").hooks(GUARD);
+    let shown = stage.tenterhook(&["status"]).stdout;
+    let line = "A session of Claude Code in this folder would have 1 hook";
+    assert!(shown.contains(line), "{shown}");
+}
+
+#[test]
 fn entries_that_someone_removed_or_changed_are_named() {
     let stage = installed("claude", "claude-code").hooks(GUARD);
     let path = stage.path("home/.claude/settings.json");

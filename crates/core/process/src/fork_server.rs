@@ -55,6 +55,14 @@ const LONG_LIFE: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 pub struct ForkServer {
     inner: Arc<Inner>,
+    /// How long a fork may take.
+    patience: Duration,
+}
+
+impl From<PythonScript> for ForkServer {
+    fn from(script: PythonScript) -> Self {
+        Self::new(script)
+    }
 }
 
 /// How many runs of a [`ForkServer`] were forked, and why others were not.
@@ -103,6 +111,7 @@ impl ForkServer {
     /// Creates the server of a script. Nothing is started yet.
     pub fn new(script: PythonScript) -> Self {
         Self {
+            patience: FORK_PATIENCE,
             inner: Arc::new(Inner {
                 script,
                 state: Mutex::default(),
@@ -112,6 +121,12 @@ impl ForkServer {
                 starts: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// Waits longer or shorter for a fork than one second. A fork never takes more than a quarter of the timeout.
+    #[must_use]
+    pub fn fork_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Returns the counts of all runs so far.
@@ -183,7 +198,7 @@ impl ForkServer {
                 return self.cold(command, stdin, &limits, cancel).await;
             }
             let mut rest = stdin;
-            let patience = FORK_PATIENCE.min(limits.timeout / 4);
+            let patience = self.patience.min(limits.timeout / 4);
             let beginning = begin(&server, &spot, &mut rest, slot);
             let child = cancel.run_until_cancelled(timeout(patience, beginning));
             match child.await.ok_or(SpawnError::Cancelled)? {

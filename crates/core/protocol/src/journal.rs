@@ -48,6 +48,8 @@ pub enum JournalRecord {
     Dispatch(DispatchRecord),
     /// A source of hooks that the user disabled or enabled.
     Source(SourceRecord),
+    /// An exception that the user granted or revoked.
+    Exception(ExceptionRecord),
     /// A line that a hook printed.
     Output(OutputRecord),
     /// A model call of an agent or a script.
@@ -208,6 +210,93 @@ pub struct SourceRecord {
     pub action: SourceAction,
     /// The path of the file or folder.
     pub path: String,
+}
+
+wire_enum! {
+    /// What the user did with an exception.
+    pub enum ExceptionAction {
+        /// The hook's denial does not stop the call.
+        #[default] Granted = "granted",
+        /// The hook decides about the call again.
+        Revoked = "revoked",
+    }
+}
+
+wire_enum! {
+    /// How long the user lets a denied call through.
+    pub enum ExceptionScope {
+        /// The next time.
+        #[default] Once = "once",
+        /// Until a time.
+        Until = "until",
+        /// In the project, until the user revokes it.
+        Project = "project",
+    }
+}
+
+/// An exception that the user granted or revoked. There is no record of its end: `expires_at` says when that is, and
+/// the [`RunRecord`] of a lifted denial says which exception it used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExceptionRecord {
+    /// The [`FORMAT_VERSION`] that the writer used.
+    pub v: u32,
+    /// When it happened.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub timestamp: Timestamp,
+    /// Whether the user granted or revoked the exception.
+    pub action: ExceptionAction,
+    /// The name of the user's account, if the system knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The id of the denial.
+    pub id: String,
+    /// What is let through. `None` if a damaged exception was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<ExceptionDetails>,
+}
+
+/// What an exception lets through, and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExceptionDetails {
+    /// The hook whose denial does not count.
+    pub hook: String,
+    /// Where the hook is defined, in a form that people can read.
+    pub source: String,
+    /// The event of the hook.
+    pub event: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments of the call as JSON text, as the user saw them: without secrets, and without the middle of long
+    /// arguments.
+    pub input: String,
+    /// The folder of the project.
+    pub project: String,
+    /// How long the call is let through.
+    pub scope: ExceptionScope,
+    /// When the exception ends. `None` if only the user ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl ExceptionRecord {
+    /// Creates the record of something that the user does now.
+    pub fn now(
+        action: ExceptionAction,
+        id: impl Into<String>,
+        exception: Option<ExceptionDetails>,
+    ) -> Self {
+        Self {
+            v: FORMAT_VERSION,
+            timestamp: Timestamp::now(),
+            action,
+            user: None,
+            id: id.into(),
+            exception,
+        }
+    }
 }
 
 /// A line that the hooks of a worker printed or logged. It belongs to no particular event, because

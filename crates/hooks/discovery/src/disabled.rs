@@ -204,6 +204,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(FILE);
         fs::write(&path, "{}").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let error = DisabledSources::open(home.path()).unwrap_err();
         assert!(tenterhook_engine::error_chain(&error).contains("missing field"));
         fs::write(&path, r#"{"version": 1, "sources": {}}"#).unwrap();

@@ -71,4 +71,4 @@ pub use reload::{Change, ChangeKind, FixedHooks, Reloaded, Reloader, StayReason}
 pub use sources::Sources;
 pub use tenterhook_systems::folder_name::{FolderName, NoFolderName};
 pub use trigger::{Blocked, Conversation, Trigger};
-pub use unmatched::{misspelt_agents, unknown_tool, unmatched_matchers};
+pub use unmatched::{UnmatchedHook, misspelt_agents, unknown_tool, unmatched_hooks};

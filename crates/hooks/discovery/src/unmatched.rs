@@ -1,6 +1,7 @@
 //! Finds names that match no tool or agent, because a guard for `shel` guards nothing.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use tenterhook_engine::{HookSpec, NATIVE_SYSTEM};
 use tenterhook_systems::tools;
@@ -8,11 +9,40 @@ use tenterhook_systems::tools;
 /// The name of an agent that is not given one.
 const ROOT: &str = "root";
 
-/// Returns a warning for each hook of a tool event whose matcher matches no known tool. `own` are the names of the
+/// A hook that never runs, because its matcher matches no known tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmatchedHook {
+    hook: String,
+    source: String,
+    matcher: String,
+    /// The known name that is most similar to the matcher, if one is similar enough.
+    pub meant: Option<String>,
+}
+
+impl fmt::Display for UnmatchedHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            hook,
+            source,
+            matcher,
+            meant,
+        } = self;
+        write!(
+            f,
+            "{source}: the matcher `{matcher}` of `{hook}` matches no known tool"
+        )?;
+        match meant {
+            Some(name) => write!(f, "; did you mean `{name}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns each hook of a tool event whose matcher matches no known tool. `own` are the names of the
 /// agent's tools. A hook of another system knows them under the names of its system. The tools of MCP servers are
 /// not known here, so matchers for them are not checked.
-pub fn unmatched_matchers(specs: &[HookSpec], own: &[&str]) -> Vec<String> {
-    let mut warnings = Vec::new();
+pub fn unmatched_hooks(specs: &[HookSpec], own: &[&str]) -> Vec<UnmatchedHook> {
+    let mut unmatched = Vec::new();
     for spec in specs {
         let Some(event) = &spec.event else {
             continue;
@@ -36,15 +66,14 @@ pub fn unmatched_matchers(specs: &[HookSpec], own: &[&str]) -> Vec<String> {
         if is_known {
             continue;
         }
-        let meant = nearest(matcher, &known).map(|name| format!("; did you mean `{name}`?"));
-        warnings.push(format!(
-            "{}: the matcher `{matcher}` of `{}` matches no known tool{}",
-            spec.source,
-            spec.id,
-            meant.unwrap_or_default()
-        ));
+        unmatched.push(UnmatchedHook {
+            hook: spec.id.to_string(),
+            source: spec.source.to_string(),
+            matcher: matcher.to_owned(),
+            meant: nearest(matcher, &known).map(str::to_owned),
+        });
     }
-    warnings
+    unmatched
 }
 
 /// Returns a warning for the name of a tool that may be misspelt. Any other unknown name may belong to a tool of the
@@ -123,6 +152,11 @@ mod tests {
 
     use super::*;
 
+    fn texts(specs: &[HookSpec], own: &[&str]) -> Vec<String> {
+        let unmatched = unmatched_hooks(specs, own);
+        unmatched.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
     fn a_matcher_of_no_known_tool_is_told_with_the_nearest_one() {
         let file = |matcher: &str| {
@@ -151,7 +185,7 @@ mod tests {
                 Some("the matcher `zzz` of `guard` matches no known tool"),
             ),
         ] {
-            let warnings = unmatched_matchers(&file(matcher).specs, &own);
+            let warnings = texts(&file(matcher).specs, &own);
             match expected {
                 None => assert_eq!(warnings, [""; 0], "{matcher}"),
                 Some(expected) => assert!(warnings[0].contains(expected), "{warnings:?}"),
@@ -189,7 +223,7 @@ mod tests {
                 tools: tools::of("kodelet"),
                 ..HookSpec::new(EventKind::PreToolUse, "guard", handler)
             };
-            let warnings = unmatched_matchers(&[spec], &["shell", "read_file", "deploy"]);
+            let warnings = texts(&[spec], &["shell", "read_file", "deploy"]);
             assert_eq!(warnings.is_empty(), is_known, "{matcher}: {warnings:?}");
         }
     }

@@ -14,7 +14,7 @@ use tenterhook_process::{
     Slots, SpawnError,
 };
 #[cfg(unix)]
-use tenterhook_process::{ForkCounts, ForkServer, PythonScript};
+use tenterhook_process::{ForkCounts, ForkServer};
 
 /// How long a child may take to end after Tenterhook has asked it to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -84,8 +84,8 @@ impl CommandHandler {
     /// already loaded it. If that is not possible, the command is started in the usual way.
     #[cfg(unix)]
     #[must_use]
-    pub fn fork_server(mut self, script: PythonScript) -> Self {
-        self.fork_server = Some(ForkServer::new(script));
+    pub fn fork_server(mut self, server: impl Into<ForkServer>) -> Self {
+        self.fork_server = Some(server.into());
         self
     }
 

@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tenterhook_engine::journal::{ExceptionDetails, ExceptionScope};
 use tenterhook_engine::{DenialRuling, Exception, Exceptions, HookDenial, Layer, error_chain};
 use tokio::task::spawn_blocking;
 
@@ -55,6 +56,15 @@ pub struct UserException {
 }
 
 impl UserException {
+    /// Describes an exception that the user makes now. It is in force when [`ExceptionStore::allow`] has stored it.
+    pub fn new(call: DeniedCall, term: ExceptionTerm) -> Self {
+        Self {
+            call,
+            term,
+            given_at: whole_seconds(Timestamp::now()),
+        }
+    }
+
     /// Returns when the exception ends. `None` means that the user ends it.
     pub fn expires_at(&self) -> Option<Timestamp> {
         match self.term {
@@ -72,6 +82,25 @@ impl UserException {
     /// Returns whether the exception is in force at a time.
     pub fn is_in_force(&self, now: Timestamp) -> bool {
         self.expires_at().is_none_or(|end| now < end)
+    }
+
+    /// Describes the exception for the journal.
+    pub fn details(&self) -> ExceptionDetails {
+        let call = &self.call;
+        ExceptionDetails {
+            hook: call.hook.clone(),
+            source: call.source.clone(),
+            event: call.event.clone(),
+            tool: call.tool.clone(),
+            input: call.input.clone(),
+            project: call.project.display().to_string(),
+            scope: match self.term {
+                ExceptionTerm::Once => ExceptionScope::Once,
+                ExceptionTerm::Until(_) => ExceptionScope::Until,
+                ExceptionTerm::Project => ExceptionScope::Project,
+            },
+            expires_at: self.expires_at(),
+        }
     }
 
     /// Describes for the journal with which command the exception was made, and when.
@@ -128,20 +157,30 @@ impl ExceptionStore {
         Ok(())
     }
 
-    /// Lets a denied call through, and removes exceptions that have expired. Replaces an earlier exception for the same
-    /// call.
+    /// Returns the denied calls that are remembered, each with its id, the newest first. Leaves out what cannot be read.
+    pub fn last_denied(&self) -> Vec<(DenialId, DeniedCall)> {
+        let paths = files(&self.dir.join("denials")).unwrap_or_default();
+        let calls = paths.iter().filter_map(|path| {
+            let call = self.read::<DeniedCall>(path).ok().flatten()?;
+            Some((call.id().ok()?, call))
+        });
+        let mut calls: Vec<(DenialId, DeniedCall)> = calls.collect();
+        calls.sort_by(|(_, one), (_, other)| other.denied_at.cmp(&one.denied_at));
+        calls
+    }
+
+    /// Puts an exception in force, and removes those that have expired. Replaces an earlier exception for the same call.
     ///
     /// # Errors
     /// Fails if the call is damaged, or if the file cannot be written.
-    pub fn allow(
-        &self,
-        call: DeniedCall,
-        term: ExceptionTerm,
-    ) -> Result<UserException, TrustError> {
-        let id = call.id().map_err(|problem| TrustError::Exception {
-            path: self.dir.join("denials"),
-            problem,
-        })?;
+    pub fn allow(&self, exception: &UserException) -> Result<(), TrustError> {
+        let id = exception
+            .call
+            .id()
+            .map_err(|problem| TrustError::Exception {
+                path: self.dir.join("denials"),
+                problem,
+            })?;
         let now = Timestamp::now();
         for path in files(&self.dir.join("exceptions"))? {
             if let Ok(Some(known)) = self.read::<UserException>(&path)
@@ -150,13 +189,16 @@ impl ExceptionStore {
                 let _gone = fs::remove_file(&path);
             }
         }
-        let exception = UserException {
-            call,
-            term,
-            given_at: whole_seconds(now),
-        };
-        write(&self.exception(&id), &exception)?;
-        Ok(exception)
+        write(&self.exception(&id), exception)
+    }
+
+    /// Returns the exception with this id, also if it has expired.
+    ///
+    /// # Errors
+    /// Fails if other users can write the file, or if it is damaged or cannot be read.
+    pub fn exception_of(&self, id: &DenialId) -> Result<Option<UserException>, TrustError> {
+        let found = self.read_exception(&self.exception(id))?;
+        Ok(found.map(|(_, exception)| exception))
     }
 
     /// Ends an exception, also a damaged one. Returns whether there was one.
@@ -197,10 +239,9 @@ impl ExceptionStore {
     /// Returns the exception for the denial with this id and digest, if it is in force. The id alone is too short to
     /// be sure.
     fn find(&self, id: &DenialId, digest: &str) -> Result<Option<UserException>, TrustError> {
-        let found = self.read_exception(&self.exception(id))?;
         let now = Timestamp::now();
-        Ok(found
-            .map(|(_, exception)| exception)
+        Ok(self
+            .exception_of(id)?
             .filter(|exception| exception.call.digest() == digest && exception.is_in_force(now)))
     }
 
@@ -419,7 +460,8 @@ mod tests {
     impl Place {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
-            for name in ["data", "one/.git", "one/src", "two"] {
+            // The folder for data is created with the first denial, for the user alone.
+            for name in ["one/.git", "one/src", "two"] {
                 fs::create_dir_all(folder.path().join(name)).unwrap();
             }
             Self { folder }
@@ -441,7 +483,8 @@ mod tests {
         fn allow(&self, reason: &str, term: ExceptionTerm) -> DenialId {
             let id = id_in(reason);
             let call = self.store().denied(&id).unwrap().unwrap();
-            self.store().allow(call, term).unwrap();
+            let exception = UserException::new(call, term);
+            self.store().allow(&exception).unwrap();
             id
         }
 
@@ -652,7 +695,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_place_to_remember_it_a_denial_has_no_id() {
         let place = Place::new();
-        fs::write(place.path("data/denials"), "a file").unwrap();
+        fs::write(place.path("data"), "a file").unwrap();
         assert_eq!(call(&place.of("one"), "rm x").await.unwrap(), "no");
     }
 

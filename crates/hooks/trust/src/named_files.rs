@@ -692,7 +692,7 @@ mod tests {
         };
         let mut action = HookAction::Line {
             shell: Shell::Sh,
-            line: line.replace("ROOT", project.to_str().unwrap()),
+            line: line.replace("ROOT", &format!("'{}'", project.display())),
         };
         let mut files = NamedFiles::of(&action, &[], roots);
         let read = files.read(roots).unwrap();
@@ -708,7 +708,7 @@ mod tests {
         let HookAction::Line { line: over, .. } = &action else {
             panic!("a line stays a line");
         };
-        let over = over.replace(project.to_str().unwrap(), "ROOT");
+        let over = over.replace(&format!("'{}'", project.display()), "ROOT");
         (named, files.unread, over)
     }
 

@@ -117,6 +117,16 @@ impl HostedProject {
         look(self.places.clone()).await.is_same(self.fingerprint)
     }
 
+    /// Returns the sources that should be in force but cannot be loaded, unless files have changed. The next event of a
+    /// session then loads its hooks again.
+    pub(crate) async fn broken_still(&self) -> &[BrokenSource] {
+        if self.broken.is_empty() || self.is_current().await {
+            &self.broken
+        } else {
+            &[]
+        }
+    }
+
     /// Replaces the hooks by the current versions of their files, because the user requested it.
     pub(crate) async fn reload(&self) -> Reloaded {
         let mut following = self.following.lock().await;

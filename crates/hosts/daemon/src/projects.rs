@@ -28,7 +28,7 @@ type SessionKey = (&'static str, String);
 /// A host and a folder.
 type ProjectKey = (&'static str, PathBuf);
 /// A project that is loaded or being loaded. The error is for a person.
-type LoadResult = Result<Arc<HostedProject>, Arc<str>>;
+pub(crate) type LoadResult = Result<Arc<HostedProject>, Arc<str>>;
 
 /// A project that may still be loading.
 #[derive(Debug, Clone)]

@@ -10,10 +10,15 @@ use tenterhook_engine::JournalSink as _;
 use tokio::time::timeout;
 
 use crate::outdated_hooks::OutdatedHooks;
+use crate::projects::LoadResult;
 use crate::shared_daemon::SharedDaemon;
 
 /// How long a report of the daemon's state waits for a look at the files of hooks.
 const FOLLOW_WAIT: Duration = Duration::from_secs(2);
+
+/// What is reported about a folder whose hooks could not be loaded, and whose files have changed since.
+const LOADED_NEXT: &str =
+    "a file that could not be loaded has changed, so the next event loads the hooks again";
 
 /// A request of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +144,10 @@ async fn status(daemon: &SharedDaemon) -> DaemonStatus {
         .map(|follow| daemon.events.tasks.spawn(follow))
         .collect();
     timeout(FOLLOW_WAIT, join_all(follow)).await.ok();
-    let projects = projects.into_iter();
+    let mut of_projects = Vec::new();
+    for (host, path, project, sessions) in projects {
+        of_projects.push(project_status(host, path, project.now(), sessions).await);
+    }
     DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         process: std::process::id(),
@@ -152,41 +160,52 @@ async fn status(daemon: &SharedDaemon) -> DaemonStatus {
         downgrades: counters.downgrades.get(),
         journal_problem: daemon.events.journal.take_problem(),
         sessions_problem: daemon.events.projects.starts_problem(),
-        projects: projects
-            .map(|(host, path, project, sessions)| {
-                let mut status = ProjectStatus {
-                    host: host.to_owned(),
-                    path,
-                    sessions,
-                    hooks: 0,
-                    broken: Vec::new(),
-                    outdated: Vec::new(),
-                    warnings: Vec::new(),
-                    problem: None,
-                };
-                match project.now() {
-                    None => status
-                        .warnings
-                        .push("its hooks are being loaded".to_owned()),
-                    Some(Err(problem)) => status.problem = Some(problem.to_string()),
-                    Some(Ok(project)) => {
-                        status.hooks = project.hooks;
-                        status.warnings.clone_from(&project.warnings);
-                        status.outdated = project.outdated();
-                        let broken = project.broken.iter().map(|source| BrokenHooks {
-                            path: source.path.clone(),
-                            problem: source
-                                .first_error()
-                                .map(|problem| problem.message.clone())
-                                .unwrap_or_default(),
-                        });
-                        status.broken = broken.collect();
-                    }
-                }
-                status
-            })
-            .collect(),
+        projects: of_projects,
     }
+}
+
+/// Describes the hooks of one folder for one host.
+async fn project_status(
+    host: &str,
+    path: PathBuf,
+    project: Option<LoadResult>,
+    sessions: usize,
+) -> ProjectStatus {
+    let mut status = ProjectStatus {
+        host: host.to_owned(),
+        path,
+        sessions,
+        hooks: 0,
+        broken: Vec::new(),
+        outdated: Vec::new(),
+        warnings: Vec::new(),
+        problem: None,
+    };
+    match project {
+        None => status
+            .warnings
+            .push("its hooks are being loaded".to_owned()),
+        Some(Err(problem)) => status.problem = Some(problem.to_string()),
+        Some(Ok(project)) => {
+            status.hooks = project.hooks;
+            status.warnings.clone_from(&project.warnings);
+            status.outdated = project.outdated();
+            let broken = timeout(FOLLOW_WAIT, project.broken_still()).await;
+            let broken = broken.unwrap_or(&project.broken);
+            if broken.is_empty() && !project.broken.is_empty() {
+                status.warnings.push(LOADED_NEXT.to_owned());
+            }
+            let broken = broken.iter().map(|source| BrokenHooks {
+                path: source.path.clone(),
+                problem: source
+                    .first_error()
+                    .map(|problem| problem.message.clone())
+                    .unwrap_or_default(),
+            });
+            status.broken = broken.collect();
+        }
+    }
+    status
 }
 
 /// Replaces the hooks of all sessions. A folder whose hooks cannot be loaded is loaded again by its next
@@ -203,7 +222,11 @@ async fn reload(daemon: &SharedDaemon) -> Vec<ReloadedProject> {
         match project.loaded().await {
             Err(problem) => report.problems.push(problem.to_string()),
             Ok(project) => {
-                report.problems.extend(project.refusal());
+                if !project.broken_still().await.is_empty() {
+                    report.problems.extend(project.refusal());
+                } else if !project.broken.is_empty() {
+                    report.changes.push(LOADED_NEXT.to_owned());
+                }
                 let done = project.reload().await;
                 let changes = done.changes.iter().map(ToString::to_string);
                 report.changes.extend(changes);

@@ -102,13 +102,16 @@ impl HookDetails {
     /// Returns what is known about a dispatch, or `None` if it is not kept. It includes every hook run that ended
     /// before the call.
     pub async fn find(&self, event_id: &str) -> Option<Box<RawValue>> {
+        let asked = self.ask_thread(event_id);
+        tokio::time::timeout(PATIENCE, asked).await.ok()?
+    }
+
+    /// Does the same, however long the thread takes.
+    async fn ask_thread(&self, event_id: &str) -> Option<Box<RawValue>> {
         let (reply, found) = oneshot::channel();
         let message = DetailMessage::Find(event_id.to_owned(), reply);
-        let asked = async {
-            self.queue.send(message).await.ok()?;
-            found.await.ok()?
-        };
-        tokio::time::timeout(PATIENCE, asked).await.ok()?
+        self.queue.send(message).await.ok()?;
+        found.await.ok()?
     }
 
     /// Returns the number of hook runs that have no details, because too many ended at once.
@@ -276,7 +279,8 @@ mod tests {
         let Some(JournalRecord::Dispatch(dispatch)) = journal.take().pop() else {
             panic!("no dispatch was recorded");
         };
-        let shown = details.find(&dispatch.event_id.to_string()).await.unwrap();
+        let event_id = dispatch.event_id.to_string();
+        let shown = details.ask_thread(&event_id).await.unwrap();
         let shown = serde_json::to_value(shown).unwrap();
         assert_eq!(shown["steps"][0]["matcher"], "shell|task");
         let left_out = json!({

@@ -209,6 +209,7 @@ fn time_of(record: &JournalRecord) -> Option<Timestamp> {
     match record {
         JournalRecord::Dispatch(dispatch) => Some(dispatch.timestamp),
         JournalRecord::Source(source) => Some(source.timestamp),
+        JournalRecord::Exception(exception) => Some(exception.timestamp),
         JournalRecord::Output(output) => Some(output.timestamp),
         JournalRecord::ModelCall(call) => Some(call.timestamp),
         JournalRecord::Host(host) => Some(host.timestamp),

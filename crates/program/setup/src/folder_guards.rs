@@ -4,10 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 use tenterhook_agent::CancellationToken;
-use tenterhook_engine::{EventClass, RegisteredHook};
+use tenterhook_discovery::unmatched_hooks;
+use tenterhook_engine::{EventClass, HookSpec, RegisteredHook};
 use tenterhook_hookfile::BrokenSource;
 use tenterhook_protocol::escape::escape_line;
 use tenterhook_systems::host::{EventRole, HostAgent};
+use tenterhook_tools::Toolbox;
 use tenterhook_trust::{DivergedHook, Trust};
 
 use crate::approval;
@@ -69,6 +71,7 @@ impl FolderGuards {
         problems.extend(not_approved(hooks));
         problems.extend(outdated(&hooks.loaded.diverged));
         problems.extend(disabled(hooks));
+        problems.extend(misspelt(&hooks.loaded.specs));
         if guards == 0 {
             problems.push(no_guard(host, in_force, &problems));
         }
@@ -183,6 +186,18 @@ fn disabled(hooks: &Hooks) -> Vec<GuardProblem> {
         )
     });
     problems.collect()
+}
+
+/// Names hooks for tools whose names are misspelt. A name that resembles no known one may belong to a tool of an agent.
+fn misspelt(specs: &[HookSpec]) -> impl Iterator<Item = GuardProblem> {
+    let standard = Toolbox::standard();
+    let own: Vec<&str> = standard.names().collect();
+    let unmatched = unmatched_hooks(specs, &own).into_iter();
+    unmatched.filter(|hook| hook.meant.is_some()).map(|hook| {
+        let text = escape_line(&format!("a hook never runs: {hook}"));
+        let step = "correct the name of the tool; `tenterhook tools` lists them";
+        GuardProblem::new(GuardProblemKind::NeverRuns, text, step)
+    })
 }
 
 fn path_of(source: &BrokenSource) -> String {

@@ -33,6 +33,8 @@ pub enum GuardProblemKind {
     BrokenHooks,
     /// No hook can stop anything.
     NoGuard,
+    /// A hook never runs, because the name of its tool is misspelt.
+    NeverRuns,
     /// Hooks of the project are not approved.
     NotApproved,
     /// An earlier version of a file is in force.

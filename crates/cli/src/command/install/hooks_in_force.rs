@@ -48,8 +48,9 @@ impl HooksInForce {
         hook_list::listed(&self.hooks, false)
     }
 
-    /// Shows the hooks. If there are none, says so, with a next step.
-    pub(crate) fn show(&self) {
+    /// Shows the hooks, after an installation in the agents `done`. Those in `off` run no hooks because of a setting. If
+    /// there are no hooks, says so, with a next step.
+    pub(crate) fn show(&self, done: &[&HostAgent], off: &[&HostAgent]) {
         let (in_force, loaded) = (self.in_force(), &self.hooks.loaded);
         let broken = &self.hooks.broken;
         show_warnings(&loaded.warnings);
@@ -68,7 +69,18 @@ impl HooksInForce {
         let unapproved =
             unapproved.map(|source| row("", "cannot be loaded", source.path.display()));
         output::line("");
-        show_rows("In force in this folder:", &in_force);
+        let titles = |hosts: &[&HostAgent]| {
+            let titles: Vec<&str> = hosts.iter().map(|host| host.title).collect();
+            titles.join(", ")
+        };
+        let title = match off.len() {
+            0 => "In force in this folder:".to_owned(),
+            some if some == done.len() => {
+                format!("Not in force, because {} runs no hooks:", titles(off))
+            }
+            _ => format!("In force in this folder, but not in {}:", titles(off)),
+        };
+        show_rows(&title, &in_force);
         show_rows(
             "Not in force, because you have not approved them (`tenterhook trust`):",
             &waiting.chain(unapproved).collect::<Vec<_>>(),

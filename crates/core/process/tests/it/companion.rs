@@ -11,7 +11,7 @@ fn deaf(dir: &Path) -> String {
     let pid = dir.join("pid");
     let pid = pid.display();
     format!(
-        "trap '' TERM; sleep 300 & echo $$ > {pid}.new; mv {pid}.new {pid}; while :; do sleep 300; done"
+        "trap '' TERM; sleep 300 & echo $$ > '{pid}.new'; mv '{pid}.new' '{pid}'; while :; do sleep 300; done"
     )
 }
 

@@ -8,8 +8,8 @@ use crate::support::{eventually, group_is_gone, patient, pid_in, processes, run,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How much longer a run with a limit may take on a busy machine.
-const SLACK: Duration = Duration::from_secs(15);
+/// How much longer a run with a limit may take on a busy machine. Commands that must be ended run much longer.
+const SLACK: Duration = Duration::from_secs(200);
 
 #[tokio::test]
 async fn the_status_is_reported() {

@@ -13,11 +13,8 @@ use tenterhook_process::{
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::support::{
-    eventually, file, group_is_gone, is_alone, patient, pid_in, processes, run, within,
+    PATIENCE, eventually, file, group_is_gone, is_alone, patient, pid_in, processes, run, within,
 };
-
-/// How long an expected event may take.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The input of the hooks in these tests.
 const EVENT: &[u8] = "{\"text\": \"grüße\",\n\"number\": 7}\n".as_bytes();
@@ -50,7 +47,7 @@ impl Hook {
         let turn = TURNS.acquire().await.unwrap();
         let words = [PYTHON.as_str()].into_iter().chain(words.iter().copied());
         let program = Program::exec(words);
-        let server = ForkServer::new(PythonScript::of(&program).unwrap());
+        let server = ForkServer::new(PythonScript::of(&program).unwrap()).fork_patience(PATIENCE);
         // Results must not depend on the environment in which the tests run.
         let command = Command::new(program)
             .working_dir(dir.to_owned())
@@ -848,7 +845,7 @@ fn sleeps_of(process: u32) -> u64 {
 #[tokio::test]
 async fn a_fork_that_takes_too_long_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
-    let hook = Hook::of(dir.path(), "print('hello')").await;
+    let mut hook = Hook::of(dir.path(), "print('hello')").await;
     let server = server_in(dir.path()).unwrap();
     eventually(|| (children_of(server) == 1).then_some(())).await;
     let all = processes().into_iter();
@@ -867,6 +864,7 @@ async fn a_fork_that_takes_too_long_is_not_waited_for() {
     // The server must know that its child has ended before it is stopped.
     eventually(|| (sleeps_of(server) > before).then_some(())).await;
     signal("-STOP", server);
+    hook.server = hook.server.fork_patience(Duration::from_millis(100));
     assert_eq!(printed(&hook.cold().await), "hello\n");
     eventually(|| (server_in(dir.path()) != Some(server)).then_some(())).await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tenterhook_discovery::{FileState, FolderHooks, FolderName, FolderSearch};
 use tenterhook_engine::event::PreToolUse;
-use tenterhook_engine::{Engine, Layer, Origin, Scope};
+use tenterhook_engine::{Engine, HookSpec, Layer, Origin, Scope};
 use tenterhook_systems::{morphix, operator, pi};
 use tenterhook_trust::{Approvals, Trust, TrustState};
 
@@ -35,8 +35,13 @@ fn name(text: &str) -> FolderName {
     text.parse().unwrap()
 }
 
+/// A time limit that does not matter to a test. A busy machine must not be what ends it.
+const AMPLE: Duration = Duration::from_mins(10);
+
 fn search(place: &Place) -> FolderSearch {
-    FolderSearch::of_layers(&place.layers()).trust(Trust::Caller)
+    FolderSearch::of_layers(&place.layers())
+        .trust(Trust::Caller)
+        .deadline(AMPLE)
 }
 
 /// Returns the hooks of one event, in the order in which they run.
@@ -652,7 +657,10 @@ async fn a_script_that_says_so_has_a_worker_of_its_own() {
     let mut pids = Vec::new();
     for spec in discovered.specs {
         let engine = Engine::new();
-        engine.register(spec);
+        engine.register(HookSpec {
+            timeout: AMPLE,
+            ..spec
+        });
         let outcome = engine
             .dispatcher(Origin::default())
             .dispatch(PreToolUse::default())

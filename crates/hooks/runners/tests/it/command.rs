@@ -280,7 +280,7 @@ async fn nothing_outlives_the_deadline() {
     let engine = Engine::new();
     let pids = dir.path().join("pids");
     let line = format!(
-        "sleep 300 & echo $! > {0}; echo $$ >> {0}; sleep 300",
+        "sleep 300 & echo $! > '{0}'; echo $$ >> '{0}'; sleep 300",
         pids.display()
     );
     let mut hook = command(EventKind::PreToolUse, "guard", &line);
@@ -310,7 +310,7 @@ async fn nothing_outlives_the_deadline() {
 
 /// Waits for a process that was killed to be gone. A kill takes effect a moment after it was sent.
 fn ends(pid: &str) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + crate::AMPLE;
     while is_running(pid) && Instant::now() < deadline {
         std::thread::yield_now();
     }
@@ -375,7 +375,7 @@ async fn a_thousand_gates_at_once_all_run_and_one_deny_counts() {
         } else {
             "{}"
         };
-        let line = format!("echo {index} >> {}; echo '{answer}'", log.display());
+        let line = format!("echo {index} >> '{}'; echo '{answer}'", log.display());
         engine.register(command(
             EventKind::ToolGuard,
             &format!("gate {index}"),
@@ -401,7 +401,7 @@ async fn a_dropped_dispatch_kills_its_hooks() {
     made.run(b"", &tenterhook_process::Limits::default(), &cancel)
         .await
         .unwrap();
-    let line = format!("echo $$ > {}; exec sleep 300", fifo.display());
+    let line = format!("echo $$ > '{}'; exec sleep 300", fifo.display());
     engine.register(command(EventKind::PreToolUse, "guard", &line));
     let hooks = engine.dispatcher(origin(dir.path()));
     let dispatch = tokio::spawn(async move {

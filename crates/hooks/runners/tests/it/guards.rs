@@ -178,7 +178,7 @@ fn patch() -> PreToolUse {
 fn protect(dir: &Path) -> String {
     let seen = dir.join("seen").display().to_string();
     format!(
-        "event=$(cat); echo \"$event\" >> {seen}; case \"$event\" in *'\"path\":\".env\"'*) echo 'not .env' >&2; exit 2;; esac"
+        "event=$(cat); echo \"$event\" >> '{seen}'; case \"$event\" in *'\"path\":\".env\"'*) echo 'not .env' >&2; exit 2;; esac"
     )
 }
 
@@ -313,7 +313,7 @@ async fn a_hook_of_the_system_that_made_the_call_sees_the_call_itself() {
     let engine = engine();
     let count = dir.path().join("count").display().to_string();
     let guard = format!(
-        "event=$(cat); echo x >> {count}; case \"$event\" in *'\"tool_name\":\"apply_patch\"'*KEY=2*) echo '{{\"blocked\":true,\"reason\":\"key\"}}';; esac"
+        "event=$(cat); echo x >> '{count}'; case \"$event\" in *'\"tool_name\":\"apply_patch\"'*KEY=2*) echo '{{\"blocked\":true,\"reason\":\"key\"}}';; esac"
     );
     kodelet(&engine, dir.path(), "guard", &guard);
     let hooks = engine

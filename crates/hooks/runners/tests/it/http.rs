@@ -50,7 +50,7 @@ const DENY: &str = r#"{"decision":"deny","reason":"not here"}"#;
 async fn a_service_is_sent_what_a_command_reads() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("event");
-    let line = format!("cat > {}", file.display());
+    let line = format!("cat > '{}'", file.display());
     for dialect in [Native::new(), DockerAgent::agent_file()] {
         let mut server = serve(Script::json("{}")).await;
         let command = CommandHandler::new(

@@ -117,6 +117,9 @@ fn native() -> Arc<dyn Dialect> {
 }
 
 /// Returns a hook of `kind` that answers with `handler`.
+/// A time limit that does not matter to a test. A busy machine must not be what ends it.
+pub(crate) const AMPLE: Duration = Duration::from_mins(10);
+
 fn spec(kind: EventKind, id: &str, handler: Arc<dyn AsyncHandler>) -> HookSpec {
     HookSpec {
         event: Some(kind.into()),
@@ -129,7 +132,7 @@ fn spec(kind: EventKind, id: &str, handler: Arc<dyn AsyncHandler>) -> HookSpec {
         priority: 0,
         order_within_layer: None,
         hears_stops: false,
-        timeout: Duration::from_secs(20),
+        timeout: AMPLE,
         policy: native_policy(kind.info(), None),
         source: Source::CODE,
         tools: None,

@@ -863,7 +863,7 @@ async fn tools_and_commands_of_an_extension_run() {
     );
     assert_eq!(registered.commands[0].name, "hello");
     let never = CancellationToken::new();
-    let within = Duration::from_secs(20);
+    let within = crate::AMPLE;
     let run = async |name: &str| {
         let input = json!({ "name": name });
         let call = ScriptToolCall {
@@ -933,7 +933,7 @@ async fn a_handler_that_goes_on_after_its_time_ends_with_its_worker() {
     let began = Instant::now();
     let process = format!("/proc/{pid}");
     while std::path::Path::new(&process).exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it still runs");
+        assert!(began.elapsed() < crate::AMPLE, "it still runs");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -1057,7 +1057,7 @@ async fn modules_of_the_older_kind_load_and_load_again() {
             .handle(
                 (number, 0),
                 event.as_bytes(),
-                Duration::from_secs(20),
+                crate::AMPLE,
                 &CancellationToken::new(),
             )
             .await

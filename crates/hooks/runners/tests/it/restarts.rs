@@ -171,7 +171,7 @@ async fn a_command_of_a_script_runs_after_the_repeated_start() {
     start(&stage).await;
     crash(&stage).await;
     let script = stage.worker.script(guard);
-    let (within, never) = (Duration::from_secs(20), CancellationToken::new());
+    let (within, never) = (crate::AMPLE, CancellationToken::new());
     script
         .run_command(("rules", ""), "s1", within, &never)
         .await
@@ -376,7 +376,7 @@ async fn while_a_script_may_still_handle_a_forged_end_its_gates_deny() {
 async fn assert_ready(stage: &Stage) {
     let began = Instant::now();
     while let Some(reason) = reason(stage, "ls").await {
-        assert!(began.elapsed() < Duration::from_secs(20), "{reason}");
+        assert!(began.elapsed() < crate::AMPLE, "{reason}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(reason(stage, "rm").await.as_deref(), Some("guarded"));
@@ -446,7 +446,7 @@ export default (pi) => {
 #[tokio::test]
 async fn a_resumed_session_hears_its_starts_again_in_their_order() {
     let stage = Stage::of_node().hosted_by(Arc::new(Recorder::default()) as _);
-    let (within, matchers) = (Duration::from_secs(20), ["startup", "resume"]);
+    let (within, matchers) = (crate::AMPLE, ["startup", "resume"]);
     let script = ("guard.js", ADDING);
     let guard = stage.add_matching("pi", script, within, &matchers).await;
     stage.add_leased("pi", "crash.js", CRASH).await;

@@ -106,8 +106,7 @@ impl Stage {
 
     /// Loads a script, registers its hooks, and keeps it loaded. After a restart, it hears the starts of sessions again.
     pub(crate) async fn add_leased(&self, api: &'static str, name: &str, text: &str) -> Lease {
-        self.add_within(api, name, text, Duration::from_secs(20))
-            .await
+        self.add_within(api, name, text, crate::AMPLE).await
     }
 
     /// Does the same with a time limit for each hook.
@@ -164,6 +163,7 @@ impl Stage {
             );
             let id = HookId::new(format!("{name}:{}", hook.name));
             self.engine.register(HookSpec {
+                timeout: crate::AMPLE,
                 priority: hook.priority,
                 policy: dialect.policy(kind.info(), None),
                 ..HookSpec::new(kind, id, Arc::new(handler))
@@ -195,7 +195,7 @@ impl Stage {
             if let Ok(text) = fs::read_to_string(self.path(name)) {
                 return text;
             }
-            assert!(began.elapsed() < Duration::from_secs(20), "no {name}");
+            assert!(began.elapsed() < crate::AMPLE, "no {name}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -254,7 +254,7 @@ impl Listener {
                 return heard;
             }
             let waited = began.elapsed();
-            assert!(waited < Duration::from_secs(20), "only {heard:?}");
+            assert!(waited < crate::AMPLE, "only {heard:?}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }

@@ -66,7 +66,7 @@ impl Bench {
 }
 
 async fn handle(worker: &Worker, hook: usize, event: &Value) -> Result<Value, WorkerError> {
-    handle_within(worker, hook, event, Duration::from_secs(20)).await
+    handle_within(worker, hook, event, crate::AMPLE).await
 }
 
 async fn handle_within(
@@ -156,7 +156,7 @@ async fn a_python_script_says_which_hooks_it_has_and_they_answer() {
         ("later", "stop", None, 0),
     ];
     assert_eq!((number, short(&hooks)), (0, expected.to_vec()));
-    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let dispatcher = dispatcher(&worker, &hooks, crate::AMPLE);
     let denied = dispatcher.dispatch(call("sudo ls")).await;
     assert_eq!(denied.decision().reason(), Some("no sudo here"));
     let patched = dispatcher.dispatch(call("ls")).await;
@@ -217,7 +217,7 @@ async fn a_node_script_says_which_hooks_it_has_and_they_answer() {
         ("handler", "stop", None, 0),
     ];
     assert_eq!(short(&hooks), expected);
-    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let dispatcher = dispatcher(&worker, &hooks, crate::AMPLE);
     let denied = dispatcher.dispatch(call("sudo ls")).await;
     assert_eq!(denied.decision().reason(), Some("no sudo here"));
     let patched = dispatcher.dispatch(call("ls")).await;
@@ -295,7 +295,7 @@ async fn a_node_handler_is_told_when_nobody_waits_any_more() {
     assert_eq!(slow, Err(WorkerError::TimedOut));
     let began = Instant::now();
     while !marks.exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it was not told");
+        assert!(began.elapsed() < crate::AMPLE, "it was not told");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -451,15 +451,13 @@ async fn a_call_over_its_time_is_taken_back_and_the_worker_goes_on() {
     assert_eq!(handle(&worker, 1, &json!({})).await.unwrap(), json!({}));
     let began = Instant::now();
     while !marks.exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it was not told");
+        assert!(began.elapsed() < crate::AMPLE, "it was not told");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(worker.pid().await, pid);
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let given_up = worker
-        .handle((0, 1), b"{}", Duration::from_secs(20), &cancel)
-        .await;
+    let given_up = worker.handle((0, 1), b"{}", crate::AMPLE, &cancel).await;
     assert_eq!(given_up, Err(WorkerError::Cancelled));
 }
 
@@ -566,7 +564,7 @@ async fn a_script_that_broke_since_hurts_no_other_when_the_worker_is_started_aga
     let (other, _) = worker.load(&bench.script("b.py", lives)).await.unwrap();
     let never = CancellationToken::new();
     let call = async |script| {
-        let within = Duration::from_secs(20);
+        let within = crate::AMPLE;
         let answer = worker.handle((script, 0), b"{}", within, &never).await;
         answer.map_err(|error| error.to_string())
     };
@@ -789,10 +787,7 @@ fn is_alive(pid: u32) -> bool {
 async fn gone(pid: u32) {
     let began = Instant::now();
     while is_alive(pid) {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "process {pid} is left"
-        );
+        assert!(began.elapsed() < crate::AMPLE, "process {pid} is left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -975,7 +970,7 @@ async fn a_script_is_unloaded_with_its_last_lease_and_a_changed_one_has_another_
     let call = async |number: usize| {
         let never = CancellationToken::new();
         let answer = worker
-            .handle((number, 0), b"{}", Duration::from_secs(20), &never)
+            .handle((number, 0), b"{}", crate::AMPLE, &never)
             .await;
         answer.map_err(|error| error.to_string())
     };
@@ -1014,7 +1009,7 @@ async fn on_with_a_handler_as_its_second_argument_registers_it_in_python() {
     let text = "from tenterhook import deny, on\non('pre_tool_use', lambda event: deny('seen'))\n";
     let script = bench.script("a.py", text);
     let (_, Registered { hooks, .. }) = worker.load(&script).await.unwrap();
-    let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+    let outcome = dispatcher(&worker, &hooks, crate::AMPLE)
         .dispatch(call("ls"))
         .await;
     assert_eq!(outcome.decision().reason(), Some("seen"));
@@ -1098,7 +1093,7 @@ async fn a_node_script_that_registers_a_hook_too_late_fails_from_then_on() {
     let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.mjs", text)).await.unwrap();
     let good = "import { on } from 'tenterhook';\non('stop', () => ({}));\n";
     let (good, _) = worker.load(&bench.script("b.mjs", good)).await.unwrap();
-    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let dispatcher = dispatcher(&worker, &hooks, crate::AMPLE);
     let first = dispatcher.dispatch(call("ls")).await;
     assert_eq!(first.decision().reason(), None);
     let denied = dispatcher.dispatch(call("ls")).await;
@@ -1109,9 +1104,7 @@ async fn a_node_script_that_registers_a_hook_too_late_fails_from_then_on() {
         "{reason}"
     );
     let never = CancellationToken::new();
-    let other = worker
-        .handle((good, 0), b"{}", Duration::from_secs(20), &never)
-        .await;
+    let other = worker.handle((good, 0), b"{}", crate::AMPLE, &never).await;
     assert!(other.is_ok(), "{other:?}");
 }
 
@@ -1126,7 +1119,7 @@ async fn a_python_script_that_registers_a_hook_too_late_fails_from_then_on() {
     let (_, Registered { hooks, .. }) = worker.load(&bench.script("a.py", text)).await.unwrap();
     let good = "from tenterhook import on\non('stop', lambda event: None)\n";
     let (good, _) = worker.load(&bench.script("b.py", good)).await.unwrap();
-    let dispatcher = dispatcher(&worker, &hooks, Duration::from_secs(20));
+    let dispatcher = dispatcher(&worker, &hooks, crate::AMPLE);
     let first = dispatcher.dispatch(call("ls")).await;
     assert_eq!(first.decision().reason(), None);
     let denied = dispatcher.dispatch(call("ls")).await;
@@ -1137,9 +1130,7 @@ async fn a_python_script_that_registers_a_hook_too_late_fails_from_then_on() {
         "{reason}"
     );
     let never = CancellationToken::new();
-    let other = worker
-        .handle((good, 0), b"{}", Duration::from_secs(20), &never)
-        .await;
+    let other = worker.handle((good, 0), b"{}", crate::AMPLE, &never).await;
     assert!(other.is_ok(), "{other:?}");
 }
 
@@ -1199,7 +1190,7 @@ async fn an_effect_whose_values_json_would_lose_is_a_failure_that_names_the_key(
         );
         let (_, Registered { hooks, .. }) =
             worker.load(&bench.script("a.mjs", &text)).await.unwrap();
-        let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+        let outcome = dispatcher(&worker, &hooks, crate::AMPLE)
             .dispatch(call("ls"))
             .await;
         let decision = outcome.decision();
@@ -1223,7 +1214,7 @@ async fn a_patch_in_python_with_none_or_no_json_is_a_failure() {
         );
         let (_, Registered { hooks, .. }) =
             worker.load(&bench.script("a.py", &text)).await.unwrap();
-        let outcome = dispatcher(&worker, &hooks, Duration::from_secs(20))
+        let outcome = dispatcher(&worker, &hooks, crate::AMPLE)
             .dispatch(call("ls"))
             .await;
         assert!(

@@ -51,6 +51,13 @@ function outcomeOf({ permission, stopped, rewritten }, runs) {
   return permission === 'allow' ? 'allow' : 'none';
 }
 
+/** Says what the user did with an exception. */
+const exceptionOf = ({ action, id, user, exception }) => {
+  const hook = exception ? ` for ${exception.hook}` : '';
+  const end = exception?.expires_at ? `, until ${exception.expires_at}` : '';
+  return `${action} ${id}${hook}${user ? ` by ${user}` : ''}${action === 'granted' ? end : ''}`;
+};
+
 /** Says which hooks a reload has added, changed and removed. */
 const changesOf = (record) =>
   ['added', 'changed', 'removed']
@@ -157,6 +164,12 @@ export class Store {
         return this.#hostRow(record);
       case 'source':
         return this.#row(record, { event: 'source', subject: record.path, reason: record.action });
+      case 'exception':
+        return this.#row(record, {
+          event: 'exception',
+          subject: record.exception?.tool ?? null,
+          reason: exceptionOf(record),
+        });
       case 'output':
         return this.#row(record, { event: 'output', subject: record.worker, reason: record.line });
       case 'reload':

@@ -10,7 +10,7 @@ const SHORTEST = 0.05;
 const LONGEST = 30_000;
 
 /** What a chip says about rows that are not dispatches. */
-const KINDS = { host: 'agent', source: 'source', output: 'output', model_call: 'model', reload: 'reload' };
+const KINDS = { host: 'agent', source: 'source', exception: 'exception', output: 'output', model_call: 'model', reload: 'reload' };
 
 /** Returns how much of a bar a duration fills, from 0 to 1, on a logarithmic scale. */
 const barLength = (ms) => Math.max(0, Math.min(1, Math.log(ms / SHORTEST) / Math.log(LONGEST / SHORTEST)));

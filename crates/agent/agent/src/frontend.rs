@@ -43,6 +43,9 @@ pub trait Frontend: Send + Sync {
         Box::pin(future::ready(()))
     }
 
+    /// Notes that the agent has heard a message that was added while it worked. `extra` is the message's own.
+    fn heard(&self, _agent: &str, _extra: &JsonObject) {}
+
     /// Shows that a model call failed and is retried: the number of the retry from 1, and the maximum. Without an error,
     /// it shows that the retry succeeded.
     fn model_retry(&self, _agent: &str, _number: u32, _max: u32, _error: Option<&str>) {}

@@ -13,7 +13,9 @@ use tenterhook_protocol::event::{
     MessageStart, NotificationLevel, SessionLimitResume, UserFollowupSubmit, UserInput,
     UserPromptSubmit, UserSteeringSubmit, WaitReason, WaitingForUser,
 };
-use tenterhook_protocol::{Decision, EntryId, Event, GateEvent, Image, Message, Outcome, Role};
+use tenterhook_protocol::{
+    Decision, EntryId, Event, GateEvent, Image, JsonObject, Message, Outcome, Role,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::counts::{RepeatedCalls, RunCounts};
@@ -299,11 +301,16 @@ impl<'a> Run<'a> {
         }
         let mut entries = Vec::new();
         let texts: Vec<String> = messages.iter().map(|queued| queued.text.clone()).collect();
+        let extras: Vec<JsonObject> = messages.iter().map(|it| it.extra.clone()).collect();
         for queued in messages {
             entries.push(self.record(queued.into_message()).await);
         }
         let outcome = self.hooks.fire(|| UserSteeringSubmit::new(texts)).await;
         self.accept_queued(&outcome, outcome.context(), &entries)?;
+        let frontend = self.hooks.frontend();
+        for extra in &extras {
+            frontend.heard(&self.agent.identity.name, extra);
+        }
         Ok(true)
     }
 

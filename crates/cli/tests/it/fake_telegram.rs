@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -58,6 +58,8 @@ struct Scripted {
     dies_at_update: Option<u32>,
     /// The process to kill instead of the next receipt of a message.
     dies_at_receipt: Option<u32>,
+    /// Runs before the next receipt of a message.
+    before_receipt: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// A message that the bot sent.
@@ -118,7 +120,16 @@ impl FakeTelegram {
 
     /// Adds a message in the direct chat of a user, whose id is also that of the chat.
     pub(crate) fn add_text(&self, update: i64, user: i64, text: &str) {
-        self.scripted(|scripted| scripted.updates.push(text_update(update, user, text)));
+        self.add_old_text(update, user, text, Duration::ZERO);
+    }
+
+    /// Adds a message that a user sent some time ago.
+    pub(crate) fn add_old_text(&self, update: i64, user: i64, text: &str, age: Duration) {
+        let mut message = text_update(update, user, text);
+        let sent = SystemTime::now() - age;
+        let seconds = sent.duration_since(UNIX_EPOCH).unwrap().as_secs();
+        message["message"]["date"] = seconds.into();
+        self.scripted(|scripted| scripted.updates.push(message));
     }
 
     /// Adds a voice message of a user.
@@ -163,6 +174,11 @@ impl FakeTelegram {
     /// Kills a process after its next message arrived, before it knows that.
     pub(crate) fn kill_at_receipt(&self, pid: u32) {
         self.scripted(|scripted| scripted.dies_at_receipt = Some(pid));
+    }
+
+    /// Does something after the next message of the bot arrived, before the bot knows that.
+    pub(crate) fn before_receipt(&self, act: impl FnOnce() + Send + 'static) {
+        self.scripted(|scripted| scripted.before_receipt = Some(Box::new(act)));
     }
 
     pub(crate) fn polls(&self) -> usize {
@@ -292,6 +308,9 @@ fn receive(shared: &Shared, params: &Value) -> Result<Value, Option<Refusal>> {
         form: Vec::new(),
         at: Instant::now(),
     });
+    if let Some(act) = scripted.before_receipt.take() {
+        act();
+    }
     if let Some(pid) = scripted.dies_at_receipt.take() {
         kill(pid);
         return Err(None);

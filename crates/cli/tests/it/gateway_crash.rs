@@ -272,8 +272,6 @@ fn a_chat_that_blocks_the_bot_is_given_up() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_message_waits_at_the_service_while_the_disk_is_full() {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-
     let telegram = FakeTelegram::start();
     let running = gateway(&telegram)
         .script(SCRIPT)
@@ -281,24 +279,83 @@ fn a_message_waits_at_the_service_while_the_disk_is_full() {
         .after("trap '' XFSZ")
         .start();
     probe(&telegram, 1);
-    let pid = Pid::from_raw(running.pid().try_into().unwrap());
-    let limit = |current| {
-        let maximum = None;
-        prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
-    };
+    let limit = running.disk();
     limit(Some(0));
     telegram.add_text(2, 42, "Hi");
-    let status = eventually(|| {
-        let output = running.beside(["gateway", "channels"]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.contains("backing").then_some(text)
-    });
+    let status = await_failed_channel(&running);
     assert!(!telegram.is_acknowledged(2), "{status}");
     assert_eq!(telegram.texts(42), [""; 0]);
     limit(None);
     assert_eq!(telegram.await_texts(42, 1), [ANSWER]);
     probe(&telegram, 3);
     assert_eq!(telegram.texts(42), [ANSWER]);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+/// Waits until the channel has failed and waits before it is tried again.
+fn await_failed_channel(running: &Running) -> String {
+    eventually(|| {
+        let output = running.beside(["gateway", "channels"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.contains("backing").then_some(text)
+    })
+}
+
+/// Makes each answer name the messages that it answers.
+const NAMING_HOOK: &str = "\
+from tenterhook import on, patch
+
+@on('message_deliver')
+def name_messages(event):
+    return patch(text=event.kind + ' ' + ' '.join(event.in_reply_to))
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_whose_receipt_a_full_disk_cannot_store_is_not_sent_again_after_a_restart() {
+    let telegram = FakeTelegram::start();
+    let running = gateway(&telegram)
+        .file("../config/hooks/name.py", NAMING_HOOK)
+        .script(SCRIPT)
+        .after("trap '' XFSZ")
+        .start();
+    probe(&telegram, 1);
+    let (limit, fill) = (running.disk(), running.disk());
+    telegram.before_receipt(move || fill(Some(0)));
+    telegram.add_text(2, 42, "Hi");
+    assert_eq!(telegram.await_texts(42, 1), ["answer 2"]);
+    // When the channel has failed to store a message, storing the receipt has failed, too.
+    telegram.add_text(3, 43, "Hi");
+    await_failed_channel(&running);
+    limit(None);
+    telegram.await_texts(43, 2);
+    // The next answer of the chat waits until the receipt of this one is stored.
+    telegram.add_text(4, 42, "Hi");
+    telegram.await_texts(42, 2);
+    probe(&telegram, 5);
+    let running = restart(kill(running)).script(SCRIPT).start();
+    probe(&telegram, 6);
+    let texts = telegram.texts(42);
+    let first = texts.iter().filter(|text| *text == "answer 2").count();
+    assert_eq!(first, 1, "{texts:?}");
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
+#[test]
+fn messages_that_waited_at_the_service_are_all_answered_although_they_arrive_at_once() {
+    let telegram = FakeTelegram::start();
+    for number in 1..=30 {
+        let age = Duration::from_secs(u64::try_from(4 * (31 - number)).unwrap());
+        telegram.add_old_text(number, 42, "Hi", age);
+    }
+    let running = gateway(&telegram)
+        .file("../config/hooks/name.py", NAMING_HOOK)
+        .script(SCRIPT)
+        .start();
+    let expected: Vec<String> = (1..=30).map(|number| format!("answer {number}")).collect();
+    assert_eq!(telegram.await_texts(42, 30), expected);
     running.interrupt();
     assert_eq!(running.finish().status, 0);
 }

@@ -324,6 +324,18 @@ impl Running {
         self.child.id()
     }
 
+    /// Returns what sets the maximum size of the files that the program writes: 0 is like a full disk. `None` ends it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn disk(&self) -> impl Fn(Option<u64>) + Send + 'static {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+        let pid = Pid::from_raw(self.pid().try_into().unwrap());
+        move |current| {
+            let maximum = None;
+            prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
+        }
+    }
+
     /// Sends the program the signal of Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal("INT");

@@ -77,7 +77,6 @@ impl ProgramChannel {
     pub fn new(id: ChannelId, settings: &CommandSettings) -> Self {
         let capabilities = ChannelCapabilities {
             speaks_frames: false,
-            is_idempotent: false,
             max_file: MAX_FILE,
             audio_formats: &[],
         };
@@ -171,7 +170,6 @@ impl ProgramChannel {
             slot.capabilities = ChannelCapabilities {
                 // Its clients cannot read the store, so each frame waits until the program has it.
                 speaks_frames: false,
-                is_idempotent: capabilities.is_idempotent,
                 max_file: capabilities.max_file.unwrap_or(MAX_FILE).min(MAX_FILE),
                 audio_formats: if capabilities.plays_audio { AUDIO } else { &[] },
             };

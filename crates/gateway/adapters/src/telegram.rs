@@ -344,7 +344,6 @@ impl Channel for TelegramChannel {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: false,
-            is_idempotent: false,
             max_file: MAX_FILE,
             audio_formats: AUDIO_FORMATS,
         }

@@ -77,8 +77,6 @@ impl fmt::Debug for dyn Channel {
 pub struct ChannelCapabilities {
     /// Whether its clients read frames themselves, so that nothing has to be split, formatted or retried.
     pub speaks_frames: bool,
-    /// Whether sending a frame twice with the same key shows it once.
-    pub is_idempotent: bool,
     /// The maximum size of a file in bytes, in both directions.
     pub max_file: u64,
     /// The media types of audio that it can send, the best first.

@@ -10,11 +10,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use governor::clock::Clock;
-use governor::middleware::NoOpMiddleware;
-use governor::nanos::Nanos;
-use governor::state::StateStore;
-use governor::{Quota, RateLimiter};
+use jiff::SignedDuration;
 use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -61,20 +57,37 @@ impl TooManyAttempts {
 }
 
 /// Limits the rate of events by key. Clones share their state.
+///
+/// Each key has a bucket with room for some events at once. The time of an event is when it happened, which can be long
+/// before it is checked: messages that waited at a service were not sent at once.
 #[derive(Clone)]
 pub struct RateLimit {
-    limiter: Arc<RateLimiter<String, BoundedStates, TokioClock, NoOpMiddleware<Nanos>>>,
+    /// How long an event takes its place in the bucket, after those before it.
+    interval: Duration,
+    /// How far the events of a full bucket reach into the future when another one still has room.
+    tolerance: Duration,
+    /// Times are counted from here. Those of earlier events are negative.
+    start: Instant,
+    buckets: Arc<Mutex<HashMap<String, Bucket>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// When it is empty.
+    empty_at: SignedDuration,
+    /// When the latest event happened.
+    last: SignedDuration,
 }
 
 impl RateLimit {
     /// Creates a limit of `per_minute` events on average, of which `burst` may come at once.
     pub fn new(per_minute: NonZeroU32, burst: NonZeroU32) -> Self {
-        let quota = Quota::per_minute(per_minute).allow_burst(burst);
-        let clock = TokioClock {
-            start: Instant::now(),
-        };
+        let interval = Duration::from_mins(1) / per_minute.get();
         Self {
-            limiter: Arc::new(RateLimiter::new(quota, BoundedStates::default(), clock)),
+            interval,
+            tolerance: interval * (burst.get() - 1),
+            start: Instant::now(),
+            buckets: Arc::default(),
         }
     }
 
@@ -108,19 +121,53 @@ impl RateLimit {
         Self::new(TOKEN_PER_MINUTE, TOKEN_PER_MINUTE)
     }
 
-    /// Counts one event.
+    /// Counts one event that happens now.
     ///
     /// # Errors
     ///
     /// Fails if there were too many events with this key. The event then does not count.
     pub fn check(&self, key: &str) -> Result<(), TooManyAttempts> {
-        let now = self.limiter.clock().now();
-        self.limiter
-            .check_key(&key.to_owned())
-            .map_err(|not_until| TooManyAttempts {
-                retry_after: not_until.wait_time_from(now),
-            })
+        self.check_past(key, Duration::ZERO)
     }
+
+    /// Counts one event that happened some time ago. If a later one of its key was counted before, it counts as if it had
+    /// happened at the same time as that one.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`check`](Self::check).
+    pub fn check_past(&self, key: &str, age: Duration) -> Result<(), TooManyAttempts> {
+        let happened = signed(self.start.elapsed()).saturating_sub(signed(age));
+        let mut buckets = self.buckets.lock();
+        let known = buckets.get(key);
+        let at = known.map_or(happened, |known| happened.max(known.last));
+        let taken_until = known.map_or(at, |known| at.max(known.empty_at));
+        let wait = taken_until.saturating_sub(at.saturating_add(signed(self.tolerance)));
+        if wait.is_positive() {
+            let retry_after = wait.unsigned_abs();
+            return Err(TooManyAttempts { retry_after });
+        }
+        let bucket = Bucket {
+            empty_at: taken_until.saturating_add(signed(self.interval)),
+            last: at,
+        };
+        insert_bounded(&mut buckets, key.to_owned(), bucket, |bucket| {
+            bucket.empty_at
+        });
+        Ok(())
+    }
+
+    /// Takes back an event that was counted, because it will be tried again.
+    pub fn take_back(&self, key: &str) {
+        if let Some(bucket) = self.buckets.lock().get_mut(key) {
+            bucket.empty_at = bucket.empty_at.saturating_sub(signed(self.interval));
+        }
+    }
+}
+
+/// Returns a duration that can be subtracted from a shorter one.
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 impl fmt::Debug for RateLimit {
@@ -132,38 +179,6 @@ impl fmt::Debug for RateLimit {
 /// Returns the key of a sender for [`RateLimit::check`].
 pub fn sender_key(channel: &ChannelId, sender: &str) -> String {
     format!("{channel}:{sender}")
-}
-
-/// Counts the time since the limiter was created.
-#[derive(Debug)]
-struct TokioClock {
-    start: Instant,
-}
-
-impl Clock for TokioClock {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        self.start.elapsed().into()
-    }
-}
-
-/// For each key, the time at which its bucket is full again.
-#[derive(Debug, Default)]
-struct BoundedStates(Mutex<HashMap<String, Nanos>>);
-
-impl StateStore for BoundedStates {
-    type Key = String;
-
-    fn measure_and_replace<T, F, E>(&self, key: &String, f: F) -> Result<T, E>
-    where
-        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
-    {
-        let mut states = self.0.lock();
-        let (outcome, state) = f(states.get(key).copied())?;
-        insert_bounded(&mut states, key.clone(), state, |state| *state);
-        Ok(outcome)
-    }
 }
 
 /// Inserts an entry. If there is no room for a new key, removes the entry that `until` orders first.
@@ -316,6 +331,35 @@ mod tests {
         assert_eq!(limit.check("tg:1"), Ok(()));
         assert!(limit.check("tg:1").is_err());
         tokio::time::advance(Duration::from_mins(1)).await;
+        let accepted = (0..30).filter(|_| limit.check("tg:1").is_ok()).count();
+        assert_eq!(accepted, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_that_waited_at_a_service_count_when_they_were_sent() {
+        let limit = RateLimit::per_sender();
+        let past = |seconds| limit.check_past("tg:1", Duration::from_secs(seconds));
+        // 3 seconds apart, so any number of them has room.
+        for number in (1..=1_000).rev() {
+            assert_eq!(past(3 * number), Ok(()), "{number}");
+        }
+        // At once, so only 10 have room.
+        let accepted = (0..30).filter(|_| past(1).is_ok()).count();
+        assert_eq!(accepted, 9);
+        // An earlier one counts with the last one, and neither makes room nor is refused for longer.
+        let refused = past(3_000).unwrap_err();
+        assert!(refused.retry_after <= Duration::from_secs(3), "{refused}");
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(limit.check("tg:1"), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_is_tried_again_counts_once() {
+        let limit = RateLimit::per_sender();
+        for _ in 0..100 {
+            assert_eq!(limit.check("tg:1"), Ok(()));
+            limit.take_back("tg:1");
+        }
         let accepted = (0..30).filter(|_| limit.check("tg:1").is_ok()).count();
         assert_eq!(accepted, 10);
     }

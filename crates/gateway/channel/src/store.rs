@@ -23,8 +23,8 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
 pub use self::record::{
-    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
-    OutboxRecord, OutboxState, QueueDepth, Recorded, Settled, StoreError,
+    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState, QueueDepth,
+    Recorded, Settled, StoreError,
 };
 
 pub use self::file::{RESTORING, STORE_FILE};
@@ -198,21 +198,28 @@ impl Store {
         self.writer.write(change).await
     }
 
-    /// Changes whether a durable frame has left. A frame that is `Sent` or `Failed` stays so.
-    pub async fn mark(
-        &self,
-        chat: &ChatRef,
-        seq: u64,
-        state: OutboxState,
-    ) -> Result<(), StoreError> {
+    /// Notes that the service has a durable frame, or that the frame cannot be sent.
+    pub async fn note_left(&self, chat: &ChatRef, seq: u64) -> Result<(), StoreError> {
         let chat = chat.clone();
-        let change = move |tables: &mut tables::Tables<'_>| tables.mark(&chat, seq, &state);
+        let change = move |tables: &mut tables::Tables<'_>| tables.note_left(&chat, seq);
         self.writer.write(change).await
     }
 
-    /// Returns all frames that are `Queued` or `Sending`, by chat, in order.
-    pub async fn unsent(&self) -> Result<Vec<(ChatRef, Vec<OutboxRecord>)>, StoreError> {
+    /// Returns the numbers of all frames that have not left, by chat, in order.
+    pub async fn unsent(&self) -> Result<Vec<(ChatRef, Vec<u64>)>, StoreError> {
         self.read(queries::unsent).await
+    }
+
+    /// Returns the first `limit` frames of a chat that have not left, from the number `first` on, in order.
+    pub async fn unsent_from(
+        &self,
+        chat: &ChatRef,
+        first: u64,
+        limit: usize,
+    ) -> Result<Vec<ChatFrame>, StoreError> {
+        let chat = chat.clone();
+        self.read(move |snapshot| queries::unsent_from(snapshot, &chat, first, limit))
+            .await
     }
 
     /// Returns how much waits in each chat in which something waits.

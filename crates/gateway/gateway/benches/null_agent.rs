@@ -102,7 +102,6 @@ impl Channel for MemoryChannel {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: true,
-            is_idempotent: true,
             max_file: 0,
             audio_formats: &[],
         }

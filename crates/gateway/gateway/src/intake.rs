@@ -1,8 +1,10 @@
 //! The intake: judges what channels offer, and records it before the channel acknowledges it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use serde_json::Value;
 use tenterhook_protocol::event::SenderRole;
 
@@ -122,7 +124,10 @@ impl GatewayIntake {
                 Err(error) => return failed(error.to_string()),
             }
         }
-        if let Some(Err(too_many)) = limit.map(|limit| limit.check(&sender)) {
+        let age = Timestamp::now().duration_since(message.at);
+        // A service whose clock is ahead brings messages of now.
+        let age = Duration::try_from(age).unwrap_or_default();
+        if let Some(Err(too_many)) = limit.map(|limit| limit.check_past(&sender, age)) {
             let notice = format!(
                 "You send messages too fast. Please try again in {} seconds.",
                 too_many.seconds()
@@ -132,6 +137,23 @@ impl GatewayIntake {
                 Admission::Refused(_) | Admission::Pair => silently("rate"),
             };
         }
+        let accepted = self.take(settings, message, judged, &sender).await;
+        if let (Accepted::Failed { .. }, Some(limit)) = (&accepted, limit) {
+            // The channel offers it again.
+            limit.take_back(&sender);
+        }
+        accepted
+    }
+
+    /// Takes a message that is within the limits.
+    async fn take(
+        &self,
+        settings: &ChannelSettings,
+        message: IncomingMessage,
+        judged: Admission,
+        sender: &str,
+    ) -> Accepted {
+        let channel = &settings.id;
         let role = match judged {
             Admission::Admitted(role) => role,
             Admission::Refused(refusal) => return silently(refusal.code()),
@@ -144,9 +166,9 @@ impl GatewayIntake {
             supervised.note_message();
         }
         if let Some((code, notice)) = too_large(&message) {
-            return self.visible_refusal(code, &sender, notice);
+            return self.visible_refusal(code, sender, notice);
         }
-        self.record(settings, message, role, &sender).await
+        self.record(settings, message, role, sender).await
     }
 
     /// Returns what limits the messages of a sender. `None` for the program that started the gateway: it is slowed down by
@@ -491,7 +513,7 @@ mod tests {
             is_addressed: true,
             parts: Vec::new(),
             reply_to: None,
-            at: jiff::Timestamp::now(),
+            at: Timestamp::now(),
         };
         change(&mut message);
         malformed(&channel, &message).is_some()

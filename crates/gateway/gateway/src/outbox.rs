@@ -23,7 +23,7 @@ use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaRef;
 use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
-use tenterhook_channel::store::{OutboxState, Store, StoreError};
+use tenterhook_channel::store::{Store, StoreError};
 
 /// How long an answer is tried.
 const ANSWER_PATIENCE: Duration = Duration::from_hours(24);
@@ -127,11 +127,9 @@ impl Outbox {
     /// Sends what an earlier process stored and did not send.
     pub(crate) async fn resume(&self) -> Result<(), StoreError> {
         let unsent = self.0.store.unsent().await?;
-        for (chat, records) in unsent {
-            let mut records = records.into_iter().filter_map(|record| record.frame.seq);
-            if let Some(first) = records.next() {
-                let last = records.next_back().unwrap_or(first);
-                self.send_later(&chat, first, last);
+        for (chat, numbers) in unsent {
+            if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+                self.send_later(&chat, *first, *last);
             }
         }
         Ok(())
@@ -254,7 +252,7 @@ impl Shared {
             let Some(frames) = self.read(chat, next, last).await else {
                 continue;
             };
-            // Frames that are no longer stored cannot be sent.
+            // All frames up to `last` have left.
             let Some(read) = frames.iter().filter_map(|frame| frame.seq).max() else {
                 next = last + 1;
                 continue;
@@ -266,15 +264,11 @@ impl Shared {
         }
     }
 
-    /// Reads frames to send. Waits after a failure, and then returns `None`.
+    /// Reads frames to send: there may be others in between that have left. Waits after a failure, and then returns
+    /// `None`.
     async fn read(&self, chat: &ChatRef, next: u64, last: u64) -> Option<Vec<ChatFrame>> {
-        match self
-            .store
-            .frames_after(chat, next.saturating_sub(1), PAGE)
-            .await
-        {
-            Ok(page) => {
-                let mut frames = page.frames;
+        match self.store.unsent_from(chat, next, PAGE).await {
+            Ok(mut frames) => {
                 frames.retain(|frame| frame.seq.is_some_and(|seq| seq <= last));
                 Some(frames)
             }
@@ -297,14 +291,10 @@ impl Shared {
         let patience = patience(&outgoing.frame.frame);
         let begun = Instant::now();
         let mut backoff = Backoff::of_sends();
-        let is_marked = channel.capabilities().is_idempotent;
-        if !is_marked {
-            self.mark(chat, seq, OutboxState::Sending).await;
-        }
         loop {
             match send_once(&channel, &outgoing).await {
-                Ok(receipt) => {
-                    self.mark(chat, seq, OutboxState::Sent(receipt)).await;
+                Ok(_) => {
+                    self.note_left(chat, seq).await;
                     return self.end(chat, seq, Ok(()));
                 }
                 Err(DeliveryError::Permanent { cause }) => {
@@ -340,8 +330,7 @@ impl Shared {
 
     async fn give_up(&self, chat: &ChatRef, seq: u64, cause: String) {
         // Stored first: a frame that hooks are notified of is not sent once more after a crash.
-        self.mark(chat, seq, OutboxState::Failed(cause.clone()))
-            .await;
+        self.note_left(chat, seq).await;
         self.end(chat, seq, Err(cause.clone()));
         self.report(chat, cause, false);
     }
@@ -353,10 +342,16 @@ impl Shared {
         let _heard = self.ends.send(SendEnd { chat, seq, result });
     }
 
-    /// Notes the state of a frame. If that fails, the frame may be sent once more after a restart.
-    async fn mark(&self, chat: &ChatRef, seq: u64, state: OutboxState) {
-        if let Err(error) = self.store.mark(chat, seq, state).await {
-            self.report(chat, error.to_string(), false);
+    /// Notes that a frame has left or never will. Waits until that is stored, or the gateway stops: otherwise, the frame
+    /// would be sent once more at any later start.
+    async fn note_left(&self, chat: &ChatRef, seq: u64) {
+        let mut backoff = Backoff::of_sends();
+        let mut is_reported = false;
+        while let Err(error) = self.store.note_left(chat, seq).await {
+            if !std::mem::replace(&mut is_reported, true) {
+                self.report(chat, error.to_string(), true);
+            }
+            tokio::time::sleep(backoff.next_wait()).await;
         }
     }
 

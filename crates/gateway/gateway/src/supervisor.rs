@@ -366,7 +366,6 @@ mod tests {
         fn capabilities(&self) -> ChannelCapabilities {
             ChannelCapabilities {
                 speaks_frames: false,
-                is_idempotent: false,
                 max_file: 0,
                 audio_formats: &[],
             }

@@ -314,7 +314,6 @@ impl Channel for FrameChannel {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: true,
-            is_idempotent: true,
             max_file: MAX_FILE,
             audio_formats: AUDIO_FORMATS,
         }

@@ -176,7 +176,6 @@ impl Channel for WebhookChannel {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: false,
-            is_idempotent: true,
             max_file: 0,
             audio_formats: &[],
         }

@@ -54,6 +54,8 @@ pub(super) struct Message {
     pub(super) chat: Chat,
     #[serde(default)]
     pub(super) date: i64,
+    /// When it got its last version.
+    pub(super) edit_date: Option<i64>,
     pub(super) message_thread_id: Option<i32>,
     pub(super) is_topic_message: Option<bool>,
     pub(super) from: Option<Box<User>>,

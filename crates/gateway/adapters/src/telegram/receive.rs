@@ -121,6 +121,7 @@ fn read_message(
         return Received::Cancel(Control::Cancel { chat, sender });
     }
     let is_direct = message.chat.type_field == ChatType::Private;
+    let sent = message.edit_date.unwrap_or(message.date);
     let reply = replied_to(message);
     let is_reply_to_us = reply
         .and_then(|reply| reply.from.as_ref())
@@ -138,7 +139,7 @@ fn read_message(
         is_addressed: is_direct || is_reply_to_us || names_us(),
         parts,
         reply_to: reply.map(|reply| reply.message_id.to_string()),
-        at: Timestamp::from_second(message.date).unwrap_or_else(|_| Timestamp::now()),
+        at: Timestamp::from_second(sent).unwrap_or_else(|_| Timestamp::now()),
     }))
 }
 

@@ -6,8 +6,7 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
 use super::record::{
-    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, OutboxState, Recorded, Settled,
-    StoreError,
+    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, Recorded, Settled, StoreError,
 };
 use super::tables::{ChatRecord, Failure, OutboxEntry, Tables, chat_key, decode, encode};
 use crate::chat::{ChatRef, SessionKey};
@@ -150,10 +149,7 @@ impl Tables<'_> {
             encoded.push((seq, encode(&frame)?));
             stored.push(frame);
         }
-        let queued = encode(&OutboxEntry {
-            state: OutboxState::Queued,
-            at: Some(self.now),
-        })?;
+        let queued = encode(&OutboxEntry { at: Some(self.now) })?;
         let tail = settled.tail.as_ref();
         let tail = tail.map(|(key, tail)| encode(tail).map(|tail| (key.0.as_str(), tail)));
         let tail = tail.transpose()?;
@@ -217,28 +213,10 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Changes whether a frame has left. A frame that has left already stays so.
-    pub(super) fn mark(
-        &mut self,
-        chat: &ChatRef,
-        seq: u64,
-        state: &OutboxState,
-    ) -> Result<(), Failure> {
+    /// Notes that a frame has left, or never will.
+    pub(super) fn note_left(&mut self, chat: &ChatRef, seq: u64) -> Result<(), Failure> {
         let key = chat_key(chat)?;
-        let place = (key.as_str(), seq);
-        if matches!(state, OutboxState::Sent(_) | OutboxState::Failed(_)) {
-            self.outbox.remove(place)?;
-            return Ok(());
-        }
-        let Some(stored) = self.outbox.get(place)?.map(|entry| entry.value().to_vec()) else {
-            return Ok(());
-        };
-        let entry: OutboxEntry = decode(&stored, &format!("frame {seq} of chat {key}"))?;
-        let entry = OutboxEntry {
-            state: state.clone(),
-            ..entry
-        };
-        self.outbox.insert(place, encode(&entry)?.as_slice())?;
+        self.outbox.remove((key.as_str(), seq))?;
         Ok(())
     }
 

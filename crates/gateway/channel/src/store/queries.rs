@@ -9,8 +9,7 @@ use serde_json::Value;
 use tenterhook_protocol::SessionId;
 
 use super::record::{
-    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxRecord, OutboxRecord, QueueDepth,
-    StoreError,
+    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxRecord, QueueDepth, StoreError,
 };
 use super::tables::{
     CHATS, ChatRecord, DOCUMENTS, FRAMES, Failure, INBOX, OUTBOX, OutboxEntry, SEEN, SESSIONS,
@@ -40,16 +39,13 @@ pub(super) fn has_seen(
     Ok(seen.get((channel.as_str(), dedupe))?.is_some())
 }
 
-/// Returns the frames that have not left, by chat, in order.
-pub(super) fn unsent(
-    snapshot: &ReadTransaction,
-) -> Result<Vec<(ChatRef, Vec<OutboxRecord>)>, Failure> {
-    let frames = snapshot.open_table(FRAMES)?;
+/// Returns the numbers of the frames that have not left, by chat, in order.
+pub(super) fn unsent(snapshot: &ReadTransaction) -> Result<Vec<(ChatRef, Vec<u64>)>, Failure> {
     let chats = snapshot.open_table(CHATS)?;
-    let mut unsent: Vec<(ChatRef, Vec<OutboxRecord>)> = Vec::new();
+    let mut unsent: Vec<(ChatRef, Vec<u64>)> = Vec::new();
     let mut last_key = String::new();
     for entry in snapshot.open_table(OUTBOX)?.iter()? {
-        let (place, state) = entry?;
+        let (place, _) = entry?;
         let (key, seq) = place.value();
         if unsent.is_empty() || key != last_key {
             let bytes = chats.get(key)?.ok_or_else(|| missing(key))?;
@@ -57,15 +53,30 @@ pub(super) fn unsent(
             unsent.push((chat.summary.chat, Vec::new()));
             key.clone_into(&mut last_key);
         }
-        let what = format!("frame {seq} of chat {key}");
-        let frame = frames.get((key, seq))?.ok_or_else(|| missing(&what))?;
-        let record = OutboxRecord {
-            frame: decode(frame.value(), &what)?,
-            state: decode::<OutboxEntry>(state.value(), &what)?.state,
-        };
-        if let Some((_, records)) = unsent.last_mut() {
-            records.push(record);
+        if let Some((_, numbers)) = unsent.last_mut() {
+            numbers.push(seq);
         }
+    }
+    Ok(unsent)
+}
+
+/// Returns the first frames of a chat that have not left, from a number on, in order.
+pub(super) fn unsent_from(
+    snapshot: &ReadTransaction,
+    chat: &ChatRef,
+    first: u64,
+    limit: usize,
+) -> Result<Vec<ChatFrame>, Failure> {
+    let key = chat_key(chat)?;
+    let frames = snapshot.open_table(FRAMES)?;
+    let outbox = snapshot.open_table(OUTBOX)?;
+    let waiting = outbox.range((key.as_str(), first)..=(key.as_str(), u64::MAX))?;
+    let mut unsent = Vec::new();
+    for entry in waiting.take(limit) {
+        let (place, _) = entry?;
+        let what = format!("frame {} of chat {key}", place.value().1);
+        let frame = frames.get(place.value())?.ok_or_else(|| missing(&what))?;
+        unsent.push(decode(frame.value(), &what)?);
     }
     Ok(unsent)
 }

@@ -6,7 +6,6 @@ use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SenderRole;
 use thiserror::Error;
 
-use crate::channel::Receipt;
 use crate::chat::{ChatRef, SessionKey};
 use crate::frame::ChatFrame;
 use crate::message::IncomingMessage;
@@ -85,30 +84,6 @@ pub enum Recorded {
     Duplicate,
     /// 10,000 messages wait, so it was not recorded.
     Full,
-}
-
-/// Whether a durable frame has left.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutboxState {
-    /// It waits.
-    #[default]
-    Queued,
-    /// It is being sent, or was when the program was killed.
-    Sending,
-    /// The service has it.
-    Sent(Receipt),
-    /// It cannot be sent, with the cause.
-    Failed(String),
-}
-
-/// A durable frame that has not left yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OutboxRecord {
-    /// The frame; its `seq` is never `None`.
-    pub frame: ChatFrame,
-    /// Whether it has left.
-    pub state: OutboxState,
 }
 
 /// How many messages or frames wait, and since when.

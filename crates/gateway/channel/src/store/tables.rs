@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 
 use redb::{ReadableTable as _, Table, TableDefinition, WriteTransaction};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use super::record::{ChatSummary, OutboxState, StoreError};
+use super::record::{ChatSummary, StoreError};
 use crate::chat::ChatRef;
 
 /// Messages that are not settled, by their number.
@@ -133,26 +133,26 @@ pub(super) struct ChatRecord {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(from = "StoredOutboxEntry")]
 pub(super) struct OutboxEntry {
-    pub(super) state: OutboxState,
     /// When it was stored: milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<i64>,
 }
 
-/// The forms of [`OutboxEntry`]: earlier versions stored the state alone.
+/// The forms of [`OutboxEntry`]: earlier versions stored a state in addition, or the state alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredOutboxEntry {
-    Entry { state: OutboxState, at: Option<i64> },
-    State(OutboxState),
+    Entry { at: Option<i64> },
+    State(IgnoredAny),
 }
 
 impl From<StoredOutboxEntry> for OutboxEntry {
     fn from(stored: StoredOutboxEntry) -> Self {
-        match stored {
-            StoredOutboxEntry::Entry { state, at } => Self { state, at },
-            StoredOutboxEntry::State(state) => Self { state, at: None },
-        }
+        let at = match stored {
+            StoredOutboxEntry::Entry { at } => at,
+            StoredOutboxEntry::State(_) => None,
+        };
+        Self { at }
     }
 }
 
@@ -254,13 +254,16 @@ mod tests {
 
     #[test]
     fn an_entry_of_the_outbox_that_an_earlier_version_wrote_is_read() {
-        let old: OutboxEntry = decode(br#""sending""#, "a frame").unwrap();
-        assert_eq!((old.state, old.at), (OutboxState::Sending, None));
-        let entry = OutboxEntry {
-            state: OutboxState::Queued,
-            at: Some(1),
-        };
-        let read: OutboxEntry = decode(&encode(&entry).unwrap(), "a frame").unwrap();
-        assert_eq!((read.state, read.at), (OutboxState::Queued, Some(1)));
+        for (stored, expected) in [
+            (r#""sending""#, None),
+            (r#"{"state":"queued","at":1}"#, Some(1)),
+            (r#"{"state":{"failed":"no"}}"#, None),
+            (r#"{"at":1}"#, Some(1)),
+        ] {
+            let entry: OutboxEntry = decode(stored.as_bytes(), "a frame").unwrap();
+            assert_eq!(entry.at, expected, "{stored}");
+        }
+        let entry = encode(&OutboxEntry { at: Some(1) }).unwrap();
+        assert_eq!(entry, br#"{"at":1}"#);
     }
 }

@@ -14,12 +14,11 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
-use tenterhook_channel::channel::Receipt;
 use tenterhook_channel::chat::{ChannelId, ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{Frame, TurnStatus};
 use tenterhook_channel::message::{IncomingMessage, IncomingPart};
 use tenterhook_channel::store::{
-    DocumentKind, InboxId, InboxState, OutboxState, QueueDepth, Recorded, Store, StoreError,
+    DocumentKind, InboxId, InboxState, QueueDepth, Recorded, Store, StoreError,
 };
 use tenterhook_protocol::SessionId;
 use tenterhook_protocol::event::SenderRole;
@@ -97,11 +96,10 @@ async fn append(store: &Store, chat: &ChatRef, frames: Vec<Frame>) -> Vec<u64> {
 
 async fn unsent(store: &Store) -> Vec<(String, Vec<u64>)> {
     let chats = store.unsent().await.unwrap();
-    let numbers = chats.into_iter().map(|(chat, records)| {
-        let seqs = records.iter().map(|record| record.frame.seq.unwrap());
-        (chat.to_string(), seqs.collect())
-    });
-    numbers.collect()
+    let chats = chats.into_iter();
+    chats
+        .map(|(chat, numbers)| (chat.to_string(), numbers))
+        .collect()
 }
 
 // G45
@@ -248,26 +246,18 @@ async fn a_frame_waits_until_it_was_sent_or_failed() {
     let store = Store::open(folder.path()).unwrap();
     let place = chat("a");
     append(&store, &place, vec![said("1"), said("2"), said("3")]).await;
-    let sent = OutboxState::Sent(Receipt::default());
-    let mark = |seq, state| store.mark(&place, seq, state);
-    mark(1, sent.clone()).await.unwrap();
-    mark(2, OutboxState::Sending).await.unwrap();
-    mark(3, OutboxState::Failed("blocked".to_owned()))
-        .await
-        .unwrap();
-    mark(1, OutboxState::Sending).await.unwrap();
+    for seq in [1, 3, 3] {
+        store.note_left(&place, seq).await.unwrap();
+    }
     drop(store);
 
     let store = Store::open(folder.path()).unwrap();
-    let waiting = store.unsent().await.unwrap();
-    let [(found, records)] = waiting.as_slice() else {
-        panic!("{waiting:?}");
-    };
-    assert_eq!(found, &place);
-    assert_eq!(records.len(), 1);
-    assert_eq!(records[0].state, OutboxState::Sending);
-    assert_eq!(records[0].frame.frame, said("2"));
-    store.mark(&place, 2, sent).await.unwrap();
+    assert_eq!(store.unsent().await.unwrap(), [(place.clone(), vec![2])]);
+    let waiting = store.unsent_from(&place, 1, 8).await.unwrap();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!((waiting[0].seq, &waiting[0].frame), (Some(2), &said("2")));
+    assert_eq!(store.unsent_from(&place, 3, 8).await.unwrap(), []);
+    store.note_left(&place, 2).await.unwrap();
     assert_eq!(unsent(&store).await, []);
 }
 
@@ -279,12 +269,7 @@ async fn the_queues_say_how_much_waits_in_each_chat_and_since_when() {
     accept_fresh(&store, "2").await;
     let began = Timestamp::now().as_millisecond();
     append(&store, &chat("b"), vec![said("1"), said("2"), said("3")]).await;
-    let sent = OutboxState::Sent(Receipt::default());
-    store.mark(&chat("b"), 1, sent).await.unwrap();
-    store
-        .mark(&chat("b"), 2, OutboxState::Sending)
-        .await
-        .unwrap();
+    store.note_left(&chat("b"), 1).await.unwrap();
     let waiting = store.queues().await.unwrap();
     let [received, answered] = waiting.as_slice() else {
         panic!("{waiting:?}");
@@ -317,7 +302,7 @@ async fn a_chat_keeps_its_newest_1_000_frames_and_all_that_have_not_left() {
     assert_eq!((page.oldest, page.frames.len()), (1, 2));
 
     let leave = |seqs: std::ops::Range<u64>| {
-        let marks = seqs.map(|seq| store.mark(&place, seq, OutboxState::Failed(String::new())));
+        let marks = seqs.map(|seq| store.note_left(&place, seq));
         join_all(marks)
     };
     leave(1..101).await;
@@ -555,8 +540,7 @@ async fn child_writes_until_it_is_killed() {
                 let stored = store.append(&place, vec![heard, done()], settled).await;
                 println!("answered {dedupe}");
                 let seq = stored.unwrap()[0].seq.unwrap();
-                let sent = OutboxState::Sent(Receipt::default());
-                store.mark(&place, seq, sent).await.unwrap();
+                store.note_left(&place, seq).await.unwrap();
             }
         })
     });

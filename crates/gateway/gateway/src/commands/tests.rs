@@ -36,7 +36,6 @@ impl Channel for Service {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: false,
-            is_idempotent: true,
             max_file: 0,
             audio_formats: &[],
         }

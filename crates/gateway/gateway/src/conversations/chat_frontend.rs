@@ -21,6 +21,7 @@ use crate::conversations::approvals::AskingChat;
 use crate::conversations::conversation_parts::ConversationParts;
 use crate::conversations::deliver::{Content, Delivery, Recipient};
 use crate::conversations::reply::publish;
+use crate::conversations::turn_control::message_id_of;
 use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::frame::{Chunk, EndReason, Frame, Retry};
 use tenterhook_channel::outlet::{PublishError, Settled};
@@ -92,6 +93,8 @@ pub(crate) struct Shown {
     calls: Vec<Frame>,
     /// Whether the chat has seen a text.
     has_text: bool,
+    /// The messages that the agent has heard while the turn ran.
+    heard: Vec<String>,
 }
 
 impl ChatFrontend {
@@ -315,7 +318,10 @@ impl TurnView {
         } else {
             DeliveryKind::Answer
         };
-        let content = self.delivery.deliver(&self.to, kind, text.into()).await;
+        let content = self
+            .delivery
+            .deliver(&self.recipient(), kind, text.into())
+            .await;
         {
             let mut shown = self.shown.lock();
             shown.partial.clear();
@@ -328,6 +334,13 @@ impl TurnView {
         }
     }
 
+    /// Returns who gets a text now. It answers also the messages that the agent has heard while the turn ran.
+    pub(crate) fn recipient(&self) -> Recipient {
+        let mut to = self.to.clone();
+        to.in_reply_to.extend_from_slice(&self.shown.lock().heard);
+        to
+    }
+
     /// Returns whether the chat has seen a text of this turn, or will see one.
     pub(crate) fn has_shown(&self) -> bool {
         self.shown.lock().has_text
@@ -336,7 +349,8 @@ impl TurnView {
     /// Delivers the output of a command, which is the last text of the turn unless the agent runs.
     pub(crate) async fn deliver_output(&self, text: String) {
         let kind = DeliveryKind::Command;
-        let content = self.delivery.deliver(&self.to, kind, text.into()).await;
+        let to = self.recipient();
+        let content = self.delivery.deliver(&to, kind, text.into()).await;
         let mut shown = self.shown.lock();
         shown.answer.clone_from(&content.text);
         shown.held = Some(content);
@@ -378,7 +392,8 @@ impl TurnView {
             None if partial.is_empty() => Content::default(),
             None => {
                 let kind = DeliveryKind::Intermediate;
-                self.delivery.deliver(&self.to, kind, partial.into()).await
+                let to = self.recipient();
+                self.delivery.deliver(&to, kind, partial.into()).await
             }
         };
         self.end_frames(content, reason, true)
@@ -424,6 +439,13 @@ impl Frontend for ChatFrontend {
                 turn.keep_tail().await;
             }
         })
+    }
+
+    fn heard(&self, agent: &str, extra: &JsonObject) {
+        let turn = self.turn().filter(|turn| turn.agent == agent);
+        if let (Some(turn), Some(id)) = (turn, message_id_of(extra)) {
+            turn.shown.lock().heard.push(id.to_owned());
+        }
     }
 
     fn model_retry(&self, agent: &str, number: u32, max: u32, error: Option<&str>) {

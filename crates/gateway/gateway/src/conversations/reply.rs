@@ -237,7 +237,6 @@ mod tests {
         fn capabilities(&self, _: &ChatRef) -> Option<ChannelCapabilities> {
             Some(ChannelCapabilities {
                 speaks_frames: true,
-                is_idempotent: true,
                 max_file: 0,
                 audio_formats: &[],
             })

@@ -96,9 +96,8 @@ impl TypedTool for SendTool {
             let saved = save_file(&turn, call.cwd, &file).await;
             content.media.push(saved.map_err(ToolFailure::permanent)?);
         }
-        let sent = turn
-            .delivery
-            .deliver(&turn.to, DeliveryKind::Extra, content);
+        let to = turn.recipient();
+        let sent = turn.delivery.deliver(&to, DeliveryKind::Extra, content);
         let frames = sent.await.into_frames(Some(&turn.turn), None);
         turn.publish(frames, Settled::default()).await;
         Ok(ToolResult::text("Sent."))

@@ -19,6 +19,9 @@ use tenterhook_channel::store::InboxRecord;
 /// The key of a message's `extra` that holds its number in the inbox.
 const INBOX_ID: &str = "inbox_id";
 
+/// The key of a message's `extra` that holds its id in the channel. Channels do not know what scripts have sent.
+const MESSAGE_ID: &str = "message_id";
+
 /// A message that waits for a turn, or that a turn answers.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -54,6 +57,10 @@ impl Pending {
     pub(crate) fn extra(&self) -> JsonObject {
         let mut extra = self.record.script.clone().unwrap_or_default();
         extra.insert(INBOX_ID.to_owned(), json!(self.record.id.0));
+        if self.record.script.is_none() {
+            let id = &self.record.message.message_id;
+            extra.insert(MESSAGE_ID.to_owned(), json!(id));
+        }
         extra
     }
 
@@ -78,6 +85,11 @@ impl Pending {
 /// Returns whether the `extra` of a message in a session names a message of the inbox.
 pub(crate) fn is_of_record(extra: &JsonObject, record: &InboxRecord) -> bool {
     extra.get(INBOX_ID) == Some(&json!(record.id.0))
+}
+
+/// Returns the id in the channel of a message of the inbox, from the message's `extra`.
+pub(crate) fn message_id_of(extra: &JsonObject) -> Option<&str> {
+    extra.get(MESSAGE_ID)?.as_str()
 }
 
 /// Why a turn was cancelled, and by whom.

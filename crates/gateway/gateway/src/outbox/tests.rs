@@ -17,7 +17,6 @@ impl Channel for Kept {
     fn capabilities(&self) -> ChannelCapabilities {
         ChannelCapabilities {
             speaks_frames: false,
-            is_idempotent: true,
             max_file: 0,
             audio_formats: &[],
         }
@@ -46,6 +45,15 @@ impl Channel for Kept {
     }
 
     fn live(&self, _: &ChatRef, _: &Frame) {}
+}
+
+fn message() -> Frame {
+    Frame::Message {
+        turn: None,
+        text: "hi".to_owned(),
+        media: None,
+        reply_to: None,
+    }
 }
 
 struct Stage {
@@ -77,14 +85,8 @@ impl Stage {
     }
 
     fn publish(&self) -> BoxFuture<'_, Result<(), PublishError>> {
-        let frame = Frame::Message {
-            turn: None,
-            text: "hi".to_owned(),
-            media: None,
-            reply_to: None,
-        };
         self.outbox
-            .publish(&self.chat, vec![frame], Settled::default())
+            .publish(&self.chat, vec![message()], Settled::default())
     }
 
     /// Returns what was sent when everything that was published is.
@@ -131,4 +133,22 @@ async fn a_channel_that_panics_does_not_silence_its_chat() {
     stage.publish().await.unwrap();
     stage.publish().await.unwrap();
     assert_eq!(stage.sent(1).await, [2]);
+}
+
+// A full disk can keep it from being noted that a frame has left.
+#[tokio::test]
+async fn a_start_sends_only_frames_that_have_not_left() {
+    let stage = Stage::new();
+    let store = stage.outbox.0.store.clone();
+    let frames = (0..5).map(|_| message()).collect();
+    store
+        .append(&stage.chat, frames, Settled::default())
+        .await
+        .unwrap();
+    for seq in [1, 3, 4] {
+        store.note_left(&stage.chat, seq).await.unwrap();
+    }
+    stage.outbox.resume().await.unwrap();
+    stage.publish().await.unwrap();
+    assert_eq!(stage.sent(3).await, [2, 5, 6]);
 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::message::IncomingMessage;
 use tenterhook_channel::settings::{BusyMode, Settings};
-use tenterhook_engine::event::{MessageReceive, SenderRole};
+use tenterhook_engine::event::{MessageDeliver, MessageReceive, SenderRole};
 use tenterhook_engine::{Effect, SessionId};
 use tenterhook_gateway::conversations::conversation::ChatTask;
 use tokio::sync::Semaphore;
@@ -65,6 +65,37 @@ async fn a_steered_message_is_heard_at_the_next_step_and_answered_in_the_same_tu
     assert_eq!(stage.heard(1), ["one", "two"]);
     assert_eq!(starts(&stage), ["start m1"]);
     assert_eq!(*busy.lock(), [false, true, true]);
+}
+
+#[tokio::test]
+async fn an_answer_names_the_messages_that_the_agent_has_heard_until_then() {
+    // Each row: the script, and what each text names.
+    let rows: [(&str, &[&str]); 2] = [
+        (SAY, &["Answer m1", "Answer m1 m2"]),
+        (LOOK_THEN_SAY, &["Answer m1 m2"]),
+    ];
+    for (script, expected) in rows {
+        let stage = stage(script, BusyMode::Steer);
+        let named: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = Arc::clone(&named);
+        stage.engine.on(move |event: &MessageDeliver| {
+            let ids = event.in_reply_to.join(" ");
+            log.lock().push(format!("{:?} {ids}", event.kind));
+        });
+        stage.say("one").await;
+        stage.until_called(1).await;
+        stage.say("two").await;
+        stage.log.until("queued Steer", 1).await;
+        // The message is in the queue once its hooks have run, which the next message waits for.
+        stage.say("/status").await;
+        stage.log.until("message", 1).await;
+        stage.answer_calls(10);
+        stage.log.until("done", 1).await;
+        stage.until_settled().await;
+        let named: Vec<String> = named.lock().clone();
+        let answers = named.iter().filter(|line| line.starts_with("Answer"));
+        assert_eq!(answers.collect::<Vec<_>>(), expected, "{script}");
+    }
 }
 
 // G34

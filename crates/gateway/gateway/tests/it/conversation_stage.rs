@@ -207,7 +207,6 @@ impl Outlet for TestOutlet {
         assert!(!self.has_bug.swap(false, Ordering::AcqRel), "a bug");
         Some(ChannelCapabilities {
             speaks_frames: true,
-            is_idempotent: true,
             max_file: 1 << 20,
             audio_formats: if self.is_mute.load(Ordering::Acquire) {
                 &[]

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenterhook_channel::channel::Receipt;
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::frame::{ChatFrame, Chunk, Frame};
-use tenterhook_channel::store::{InboxState, OutboxState, Store};
+use tenterhook_channel::store::{InboxState, Store};
 use tenterhook_web::hub::{Followed, Follower, Hub};
 use tokio::time::timeout;
 
@@ -181,8 +180,7 @@ async fn frames_that_are_not_kept_are_a_gap() {
     let chat = Publisher::new();
     for frame in chat.append(vec![message("x"); 1100]).await {
         let seq = frame.seq.unwrap();
-        let sent = OutboxState::Sent(Receipt::default());
-        chat.store.mark(&chat.chat, seq, sent).await.unwrap();
+        chat.store.note_left(&chat.chat, seq).await.unwrap();
     }
     chat.append(vec![message("x")]).await;
     let mut follower = chat.follow(Some(5));

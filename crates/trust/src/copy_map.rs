@@ -1,15 +1,38 @@
 //! Replaces project files in a command and its variables with their approved copies.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use tenterhook_hookfile::HookAction;
 use tenterhook_shell::plain_words;
 
-use crate::copies::inside_copies;
-use crate::named_files::NamedFiles;
-use crate::named_path::{NamedPath, PathLocation};
-use crate::project_roots::{ProjectRoots, shown};
+use crate::project::{ProjectRoots, shown};
+
+/// A word that names a file.
+///
+/// An approval stores it, so that the hook can use the approved copy even if the file is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPath {
+    /// The part of the hook that the path of the copy replaces.
+    #[serde(rename = "place")]
+    pub(crate) location: PathLocation,
+    /// The full path of the file.
+    pub path: PathBuf,
+}
+
+/// The position of a word in a hook. The approval stores these names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PathLocation {
+    /// A part of a shell command line.
+    Line(Range<usize>),
+    /// A part of a word, in a list of arguments or in a plain command.
+    Word(usize, Range<usize>),
+    /// A part of the value of a variable.
+    Variable(usize, Range<usize>),
+    /// The file exists, and the approval covers it. Each of its names counts, also those that are not replaced.
+    Nowhere,
+}
 
 /// Replaces paths of project files with the paths of their copies.
 #[derive(Debug)]
@@ -29,17 +52,17 @@ impl CopyMap<'_> {
     /// Replaces the paths in an action and its variables.
     pub(crate) fn apply(
         &self,
-        files: &NamedFiles,
+        words: &[NamedPath],
         action: &mut HookAction,
         env: &mut [(String, String)],
     ) {
-        let mut words = None;
+        let mut plain = None;
         if let HookAction::Line { line, .. } = &*action {
-            words = plain_words(line);
+            plain = plain_words(line);
         }
         let mut is_rewritten = false;
         // Start at the end, so that earlier ranges stay valid.
-        for named in files.words.iter().rev() {
+        for named in words.iter().rev() {
             let path = self.path(named).to_string_lossy().into_owned();
             match (&named.location, &mut *action) {
                 (PathLocation::Line(range), HookAction::Line { line, .. }) => {
@@ -49,8 +72,8 @@ impl CopyMap<'_> {
                     replace(argv.get_mut(*index), range, &path);
                 }
                 (PathLocation::Word(index, range), HookAction::Line { .. }) => {
-                    let words = words.as_mut().and_then(|words| words.get_mut(*index));
-                    replace(words, range, &path);
+                    let word = plain.as_mut().and_then(|words| words.get_mut(*index));
+                    replace(word, range, &path);
                     is_rewritten = true;
                 }
                 (PathLocation::Variable(index, range), _) => {
@@ -60,7 +83,7 @@ impl CopyMap<'_> {
                 (PathLocation::Line(_) | PathLocation::Word(..) | PathLocation::Nowhere, _) => {}
             }
         }
-        if let (HookAction::Line { line, .. }, Some(words), true) = (action, words, is_rewritten) {
+        if let (HookAction::Line { line, .. }, Some(words), true) = (action, plain, is_rewritten) {
             let words: Vec<String> = words.iter().map(|word| quoted_if_needed(word)).collect();
             *line = words.join(" ");
         }
@@ -87,4 +110,17 @@ fn quoted_if_needed(word: &str) -> String {
 /// Quotes text for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the relative path of a file's copy. `..` and `/` become folder names of their own, so that no
+/// path leads out of the copies.
+pub fn inside_copies(path: &Path) -> PathBuf {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name),
+            Component::ParentDir => Some("_parent".as_ref()),
+            Component::RootDir => Some("_root".as_ref()),
+            Component::Prefix(_) | Component::CurDir => None,
+        })
+        .collect()
 }

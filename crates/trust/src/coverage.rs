@@ -22,25 +22,21 @@ use std::sync::{Arc, OnceLock};
 
 use crate::covered_file::{CoveredFile, KnownFile, ReadFile};
 use crate::digest::hex_digest;
-use crate::file_memory::FileMemory;
-use crate::file_stamp::FileStamp;
+use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
 use crate::private_file::may_execute;
-use crate::project::is_hook_folder;
-use crate::project_roots::shown;
+use crate::project::{is_hook_folder, shown};
 
 /// The largest number of files that one approval of an extension covers.
-pub const MAX_COVERED_FILES: usize = 10_000;
+const MAX_COVERED_FILES: usize = 10_000;
 /// The largest total size of these files, in bytes.
-pub const MAX_COVERED_BYTES: u64 = 256 << 20;
+const MAX_COVERED_BYTES: u64 = 256 << 20;
 /// The largest number of files that the approvals of all extensions of one folder cover together.
-pub const MAX_FILES_TOGETHER: usize = 40_000;
+const MAX_FILES_TOGETHER: usize = 40_000;
 /// The largest total size of these files, in bytes.
-pub const MAX_BYTES_TOGETHER: u64 = 1 << 30;
+const MAX_BYTES_TOGETHER: u64 = 1 << 30;
 /// The largest number of imports of one extension that are looked up.
 const MAX_IMPORTS: usize = 50_000;
-/// How many sockets and dead links, which are not copied, an unchanged folder may have.
-const MAX_UNCOPIED: usize = 1_000;
 /// How many entries are counted for the message about too many files.
 const MAX_COUNTED: usize = 100_000;
 /// The size of the largest script that is searched for imports, in bytes.
@@ -192,42 +188,13 @@ impl ApprovedFiles {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoverageError {
-    /// There are too many files.
-    #[error(
-        "`{}` and the packages that it imports have {found} files; an approval covers at most {MAX_COVERED_FILES}",
-        escape(.folder)
-    )]
-    TooMany {
-        /// The folder of the extension.
-        folder: PathBuf,
-        /// How many files were found.
-        found: Count,
-    },
-    /// The files are too large.
-    #[error(
-        "`{}` and the packages that it imports have {} MiB; an approval covers at most {} MiB",
-        escape(.folder), .bytes.div_ceil(1 << 20), MAX_COVERED_BYTES >> 20
-    )]
-    TooLarge {
-        /// The folder of the extension.
-        folder: PathBuf,
-        /// The size of the files that were found, in bytes.
-        bytes: u64,
-    },
-    /// The extensions of a folder have too many or too large files together.
-    #[error(
-        "the extensions next to `{}` need more than {MAX_FILES_TOGETHER} files or {} MiB together",
-        escape(.folder), MAX_BYTES_TOGETHER >> 20
-    )]
-    TooMuchTogether {
-        /// The folder of the extension for which no room is left.
-        folder: PathBuf,
-    },
-    /// The scripts have too many imports.
-    #[error("the scripts of `{}` have more than {MAX_IMPORTS} imports", escape(.folder))]
-    TooManyImports {
-        /// The folder of the extension.
-        folder: PathBuf,
+    /// The extension, or all extensions of its folder together, have too many files, bytes or imports.
+    #[error("{problem}")]
+    TooMuch {
+        /// What there is too much of, and the limit.
+        problem: String,
+        /// What the user can do about it.
+        hint: &'static str,
     },
     /// A file is not what was approved.
     #[error("`{}` differs from what was approved", escape(.path))]
@@ -266,37 +233,23 @@ fn escape(path: &Path) -> String {
     escaped.collect()
 }
 
+/// What the user can do about an extension that is too large.
+const MAKE_SMALLER: &str =
+    "remove packages and files that the extension does not need, or bundle it into one file";
+/// What the user can do about a folder whose extensions are too large together.
+const SEPARATE: &str = "give each extension a folder of its own, and remove packages and files that none of them needs";
+
 impl CoverageError {
     /// Returns what the user can do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::TooMany { .. } | Self::TooLarge { .. } | Self::TooManyImports { .. } => {
-                "remove packages and files that the extension does not need, or bundle it into one file"
-            }
-            Self::TooMuchTogether { .. } => {
-                "give each extension a folder of its own, and remove packages and files that none of them needs"
-            }
+            Self::TooMuch { hint, .. } => hint,
             Self::Differs { .. } => "approve the extension again with `tenterhook trust`",
             Self::LinkLeaves { .. } => {
                 "replace the link with the file or folder itself, or remove it"
             }
             Self::Unreadable { .. } => "make it readable, or remove it",
         }
-    }
-}
-
-/// A number of files, which may have been too large to count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count(usize);
-
-impl std::fmt::Display for Count {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let more = if self.0 >= MAX_COUNTED {
-            "more than "
-        } else {
-            ""
-        };
-        write!(f, "{more}{}", self.0)
     }
 }
 
@@ -311,18 +264,10 @@ enum Walked {
 
 /// A file or link that was found.
 enum Found {
-    File(Box<Metadata>, Option<Box<Read>>),
+    /// Its metadata, and the file once it was read.
+    File(Box<Metadata>, Option<Box<CoveredFile>>),
     /// The target without links.
     Link(PathBuf),
-}
-
-/// What was read from a file.
-struct Read {
-    sha256: String,
-    size: u64,
-    is_executable: bool,
-    known: Option<KnownFile>,
-    imports: Vec<String>,
 }
 
 impl CoverageSearch<'_> {
@@ -343,8 +288,13 @@ impl CoverageSearch<'_> {
             bytes: 0,
         };
         let result = state.find();
-        if self.approved.is_none() {
-            self.budget.spend(state.found.len(), state.bytes);
+        match result {
+            // One file more than was approved is a difference.
+            Err(CoverageError::TooMuch { .. }) if self.approved.is_some() => {
+                return Err(self.differs(dir));
+            }
+            _ if self.approved.is_none() => self.budget.spend(state.found.len(), state.bytes),
+            Ok(()) | Err(_) => {}
         }
         result?;
         state.finish()
@@ -363,9 +313,13 @@ impl CoverageSearch<'_> {
         }
     }
 
-    /// Returns what is in a file, without reading it if it is unchanged. If approved files are given, only
+    /// Returns a file and what it imports, without reading it if it is unchanged. If approved files are given, only
     /// a file with the size of an approved file is read, and only text with its digest is searched for imports.
-    fn contents(&self, path: &Path, metadata: &Metadata) -> Result<Read, CoverageError> {
+    fn contents(
+        &self,
+        path: &Path,
+        metadata: &Metadata,
+    ) -> Result<(CoveredFile, Vec<String>), CoverageError> {
         let own = shown(path, self.project);
         let known = self.memory.originals.get(&own);
         let stamp = FileStamp::of(metadata);
@@ -377,15 +331,20 @@ impl CoverageSearch<'_> {
             None => None,
         };
         let is_approved = |sha256: &str| approved.is_none_or(|file| file.sha256 == sha256);
-        let known = known.filter(|known| is_approved(&known.sha256));
-        if let Some(known) = known.filter(|known| stamp == Some(known.stamp)) {
-            return Ok(Read {
-                sha256: known.sha256.clone(),
-                size: metadata.len(),
-                is_executable: may_execute(metadata),
-                imports: known.imports.clone(),
-                known: Some(known.clone()),
-            });
+        let known = known.filter(|known| stamp == Some(known.stamp) && is_approved(&known.sha256));
+        let mut file = CoveredFile {
+            path: own,
+            target: path.to_owned(),
+            sha256: String::new(),
+            size: metadata.len(),
+            is_executable: may_execute(metadata),
+            link: None,
+            known: known.cloned(),
+            bytes: Arc::default(),
+        };
+        if let Some(known) = known {
+            file.sha256.clone_from(&known.sha256);
+            return Ok((file, known.imports.clone()));
         }
         let names_modules = self.is_script(path) || is_package_description(path);
         let text_limit = if names_modules { MAX_SCRIPT } else { 0 };
@@ -400,17 +359,14 @@ impl CoverageSearch<'_> {
             Some(text) if names_modules => (self.imports)(text),
             Some(_) | None => Vec::new(),
         };
-        Ok(Read {
-            known: read.stamp.map(|stamp| KnownFile {
-                stamp,
-                sha256: read.sha256.clone(),
-                imports: imports.clone(),
-            }),
-            sha256: read.sha256,
-            size: read.size,
-            is_executable: read.is_executable,
-            imports,
-        })
+        file.known = read.stamp.map(|stamp| KnownFile {
+            stamp,
+            sha256: read.sha256.clone(),
+            imports: imports.clone(),
+        });
+        (file.sha256, file.size) = (read.sha256, read.size);
+        file.is_executable = read.is_executable;
+        Ok((file, imports))
     }
 
     /// Returns whether a file is a script of the extension, and not of an installed package.
@@ -456,16 +412,11 @@ impl Search<'_> {
         }
         let folder = self.given.folder;
         let entries = if dir == folder.dir && folder.is_shared() {
-            let walked = folder.walked.get_or_init(|| self.walk(dir, MAX_COUNTED));
+            let walked = folder.walked.get_or_init(|| self.walk(dir));
             Arc::clone(walked.as_ref().map_err(CoverageError::clone)?)
         } else {
             self.walked.insert(dir.to_owned());
-            let limit = match self.given.approved {
-                // One more entry than was approved is a difference.
-                Some(approved) => approved.0.len(),
-                None => MAX_COUNTED,
-            };
-            self.walk(dir, limit)?
+            self.walk(dir)?
         };
         let files = self.found.len() + entries.len();
         if files > MAX_COVERED_FILES {
@@ -481,8 +432,8 @@ impl Search<'_> {
         self.check_limits(self.found.len())
     }
 
-    /// Returns the files and links in a folder and the folders below it, at most a few more than `limit`.
-    fn walk(&self, dir: &Path, limit: usize) -> Result<Arc<[Walked]>, CoverageError> {
+    /// Returns the files and links in a folder and the folders below it.
+    fn walk(&self, dir: &Path) -> Result<Arc<[Walked]>, CoverageError> {
         let mut folders = vec![dir.to_owned()];
         let mut walked = Vec::new();
         let mut files = 0;
@@ -517,10 +468,6 @@ impl Search<'_> {
                         metadata.map_err(|source| self.given.unreadable(&path, source))?;
                     Walked::File(path, Box::new(metadata))
                 });
-                // The hook itself and entries that are not copied are not among the approved files.
-                if self.given.approved.is_some() && files > limit.saturating_add(MAX_UNCOPIED) {
-                    return Err(self.given.differs(&folder));
-                }
             }
         }
         Ok(walked.into())
@@ -539,24 +486,46 @@ impl Search<'_> {
             return Err(self.too_many(files));
         }
         if self.bytes > MAX_COVERED_BYTES {
-            return Err(CoverageError::TooLarge {
-                folder: shown(&self.given.folder.dir, self.given.project),
-                bytes: self.bytes,
-            });
+            let found = format!("{} MiB", self.bytes.div_ceil(1 << 20));
+            return Err(self.too_much(&found, &format!("{} MiB", MAX_COVERED_BYTES >> 20)));
         }
         if self.given.approved.is_none() && !self.given.budget.allows(files, self.bytes) {
-            return Err(CoverageError::TooMuchTogether {
-                folder: shown(&self.given.folder.dir, self.given.project),
+            let problem = format!(
+                "the extensions next to `{}` need more than {MAX_FILES_TOGETHER} files or {} MiB together",
+                self.folder(),
+                MAX_BYTES_TOGETHER >> 20
+            );
+            return Err(CoverageError::TooMuch {
+                problem,
+                hint: SEPARATE,
             });
         }
         Ok(())
     }
 
     fn too_many(&self, files: usize) -> CoverageError {
-        CoverageError::TooMany {
-            folder: shown(&self.given.folder.dir, self.given.project),
-            found: Count(files),
+        let more = if files >= MAX_COUNTED {
+            "more than "
+        } else {
+            ""
+        };
+        let found = format!("{more}{files} files");
+        self.too_much(&found, &MAX_COVERED_FILES.to_string())
+    }
+
+    fn too_much(&self, found: &str, limit: &str) -> CoverageError {
+        CoverageError::TooMuch {
+            problem: format!(
+                "`{}` and the packages that it imports have {found}; an approval covers at most {limit}",
+                self.folder()
+            ),
+            hint: MAKE_SMALLER,
         }
+    }
+
+    /// Returns the folder of the extension for a message.
+    fn folder(&self) -> String {
+        escape(&shown(&self.given.folder.dir, self.given.project))
     }
 
     fn add_file(&mut self, path: &Path, metadata: &Metadata) -> Result<(), CoverageError> {
@@ -654,11 +623,11 @@ impl Search<'_> {
         let mut imports = Vec::new();
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| (*path).clone()).collect();
         for (path, read) in paths.iter().zip(read) {
-            let read = read?;
-            let named = read.imports.iter().cloned();
-            imports.extend(named.map(|name| (path.clone(), name)));
-            if let Some(Found::File(_, contents)) = self.found.get_mut(path) {
-                *contents = Some(Box::new(read));
+            let (mut file, named) = read?;
+            imports.extend(named.into_iter().map(|name| (path.clone(), name)));
+            file.target = self.real_path(path);
+            if let Some(Found::File(_, read)) = self.found.get_mut(path) {
+                *read = Some(Box::new(file));
             }
         }
         for (path, name) in imports {
@@ -674,8 +643,10 @@ impl Search<'_> {
             return Ok(());
         }
         if self.imported.len() > MAX_IMPORTS {
-            return Err(CoverageError::TooManyImports {
-                folder: shown(&self.given.folder.dir, self.given.project),
+            let folder = self.folder();
+            return Err(CoverageError::TooMuch {
+                problem: format!("the scripts of `{folder}` have more than {MAX_IMPORTS} imports"),
+                hint: MAKE_SMALLER,
             });
         }
         if name == "." || name == ".." || name.starts_with("./") || name.starts_with("../") {
@@ -708,15 +679,7 @@ impl Search<'_> {
                 continue;
             }
             match found {
-                Found::File(_, Some(read)) => covered.push(CoveredFile {
-                    path: shown(path, project),
-                    target: self.real_path(path),
-                    sha256: read.sha256.clone(),
-                    size: read.size,
-                    is_executable: read.is_executable,
-                    link: None,
-                    known: read.known.clone(),
-                }),
+                Found::File(_, Some(file)) => covered.push((**file).clone()),
                 Found::File(_, None) => {}
                 Found::Link(target) => {
                     if !self.has_copy(target) {
@@ -740,6 +703,7 @@ impl Search<'_> {
                         is_executable: false,
                         link: Some(link),
                         known: None,
+                        bytes: Arc::default(),
                     });
                 }
             }
@@ -927,17 +891,9 @@ mod tests {
 
         /// Returns the files as if they had been approved.
         fn approved(&self) -> ApprovedFiles {
-            let entry = fs::read(self.dir.join("ext/index.js")).unwrap();
             let covered = self.cover(&FileMemory::default()).unwrap();
-            let entry = CoveredFile {
-                path: "ext/index.js".into(),
-                target: self.dir.join("ext/index.js"),
-                sha256: hex_digest(&entry),
-                size: u64::try_from(entry.len()).unwrap(),
-                is_executable: false,
-                link: None,
-                known: None,
-            };
+            let entry = Path::new("ext/index.js");
+            let entry = CoveredFile::read(&self.dir.join(entry), entry).unwrap();
             ApprovedFiles::new(covered, Some(entry))
         }
 

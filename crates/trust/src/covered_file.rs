@@ -1,30 +1,32 @@
-//! A file that an approval covers without keeping its bytes in memory.
+//! A file that an approval covers, and what is known about its content.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::{hex, hex_digest};
-use crate::file_stamp::FileStamp;
-use crate::private_file::{make_private, may_execute, open_itself};
+use crate::file_memory::FileStamp;
+use crate::private_file::{make_private, may_execute, open_itself, read_whole};
 
 /// How many bytes of a file are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// A file or a link of an extension's folder, or of a package that the extension imports.
+/// A file that a hook names, or a file or link of a folder or package that an approval covers whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoveredFile {
-    /// Its path relative to the project.
+    /// The path by which it is named. Relative to the project if the file is in it.
     pub path: PathBuf,
     /// The path of the file after following symbolic links.
     pub target: PathBuf,
     /// The SHA-256 of the bytes, in hexadecimal digits. Of a link, the SHA-256 of its path.
     pub sha256: String,
-    /// The size in bytes. 0 for a link.
+    /// The size in bytes. 0 for a link, and in older approvals.
+    #[serde(default)]
     pub size: u64,
     /// Whether it may be executed.
     pub is_executable: bool,
@@ -34,6 +36,9 @@ pub struct CoveredFile {
     /// The file when it was last read. `None` if it was changed too recently to be recognised.
     #[serde(skip)]
     pub(crate) known: Option<KnownFile>,
+    /// The content of a file that a hook names. Empty for the other files, which are too many to keep.
+    #[serde(skip)]
+    pub bytes: Arc<[u8]>,
 }
 
 /// The content of a file when it was last read.
@@ -47,6 +52,29 @@ pub(crate) struct KnownFile {
 }
 
 impl CoveredFile {
+    /// Opens the file at `path` and reads it once. `shown` is its path in messages and in the approval.
+    pub fn read(path: &Path, shown: &Path) -> io::Result<Self> {
+        let (bytes, is_executable) = read_whole(path)?;
+        Ok(Self {
+            path: shown.to_owned(),
+            target: fs::canonicalize(path)?,
+            sha256: hex_digest(&bytes),
+            size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            is_executable,
+            link: None,
+            known: None,
+            bytes: bytes.into(),
+        })
+    }
+
+    /// Returns the same file without its content.
+    pub(crate) fn without_bytes(&self) -> Self {
+        Self {
+            bytes: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Returns whether it belongs to an installed package.
     pub fn is_of_package(&self) -> bool {
         self.path.iter().any(|part| part == "node_modules")

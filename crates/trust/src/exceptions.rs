@@ -121,7 +121,7 @@ impl ExceptionStore {
             && known.digest() != call.digest()
         {
             let problem = "another denied call has the same id".to_owned();
-            return Err(TrustError::Exception { path, problem });
+            return Err(TrustError::Invalid { path, problem });
         }
         write(&path, call)?;
         drop_oldest(&self.dir.join("denials"));
@@ -138,7 +138,7 @@ impl ExceptionStore {
         call: DeniedCall,
         term: ExceptionTerm,
     ) -> Result<UserException, TrustError> {
-        let id = call.id().map_err(|problem| TrustError::Exception {
+        let id = call.id().map_err(|problem| TrustError::Invalid {
             path: self.dir.join("denials"),
             problem,
         })?;
@@ -210,7 +210,7 @@ impl ExceptionStore {
         };
         let name = path.file_stem().and_then(|name| name.to_str());
         let id = name.and_then(|name| name.parse().ok());
-        let id: DenialId = id.ok_or_else(|| TrustError::Exception {
+        let id: DenialId = id.ok_or_else(|| TrustError::Invalid {
             path: path.to_owned(),
             problem: "its name is not the id of a denial".to_owned(),
         })?;
@@ -235,7 +235,7 @@ impl ExceptionStore {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(TrustError::file(path, error)),
         };
-        let value = serde_json::from_slice(&bytes).map_err(|error| TrustError::Exception {
+        let value = serde_json::from_slice(&bytes).map_err(|error| TrustError::Invalid {
             path: path.to_owned(),
             problem: error.to_string(),
         })?;
@@ -262,7 +262,7 @@ fn check_id(path: &Path, id: &DenialId, call: &DeniedCall) -> Result<(), TrustEr
         Ok(own) => format!("it is about the denial {own}"),
         Err(problem) => problem,
     };
-    Err(TrustError::Exception {
+    Err(TrustError::Invalid {
         path: path.to_owned(),
         problem,
     })

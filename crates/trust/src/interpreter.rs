@@ -1,7 +1,7 @@
 //! Checks whether the `#!` line of a script runs anything that the approval does not cover.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::programs::{Interpreter, program_name};
 use crate::search_path::{find_program, in_search_path};
@@ -19,19 +19,6 @@ const RUN_OPTIONS: [(&str, &str); 8] = [
     ("nawk", "-f"),
     ("sed", "-f"),
     ("uv", "run --script"),
-];
-
-/// Variables that `env` may set on a `#!` line. Any other may make the interpreter load something.
-const VARIABLES: [&str; 9] = [
-    "LANG",
-    "LC_ALL",
-    "NO_COLOR",
-    "NODE_NO_WARNINGS",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-    "PYTHONUTF8",
-    "TZ",
 ];
 
 /// Refuses a script whose interpreter is in the project, is found there by `env`, or gets an option or a
@@ -101,11 +88,7 @@ fn of_env<'a, 'w>(words: &'w [&'a str]) -> Result<(&'a str, &'w [&'a str]), Stri
                 word.escape_debug()
             ));
         }
-        let variable = word.split_once('=').map(|(variable, _)| variable);
-        if variable.is_some_and(|variable| VARIABLES.contains(&variable)) {
-            continue;
-        }
-        if variable.is_some() || (word.starts_with('-') && !["-S", "-i"].contains(word)) {
+        if word.contains('=') || (word.starts_with('-') && !["-S", "-i"].contains(word)) {
             return Err(format!(
                 "its first line passes `{}` to `env`, which may make its interpreter load other files",
                 word.escape_debug()
@@ -151,55 +134,40 @@ fn note_of(interpreter: &str, options: &[&str]) -> Result<Option<String>, String
 /// Returns the interpreter that the first line of a script names, if it does not exist. `dir` is the
 /// folder where the script runs.
 pub fn missing_interpreter(bytes: &[u8], dir: &Path) -> Option<String> {
-    let line = bytes.strip_prefix(b"#!")?;
-    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(
-        line.get(..line.len().min(MAX_FIRST_LINE))
-            .unwrap_or_default(),
-    );
-    // A carriage return is part of the name, which is why a script with Windows line ends fails.
-    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-    let interpreter = words.next().unwrap_or_default();
-    if !dir.join(interpreter).is_file() {
-        return Some(interpreter.to_owned());
-    }
-    if Path::new(interpreter)
-        .file_name()
-        .is_none_or(|name| name != "env")
-    {
-        return None;
-    }
-    let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
-    in_search_path(named, dir)
-        .is_none()
-        .then(|| named.to_owned())
+    started(bytes, dir)?.err()
 }
 
 /// Returns the path of a script's interpreter with the time of its last change. Empty for a program, or
 /// if the interpreter does not exist. `dir` is the folder where the script runs.
 pub fn interpreter_version(bytes: &[u8], dir: &Path) -> String {
     let version = || {
-        let line = bytes.strip_prefix(b"#!")?;
-        let line = line.split(|byte| *byte == b'\n').next()?;
-        let line = String::from_utf8_lossy(line.get(..line.len().min(MAX_FIRST_LINE))?);
-        let mut words = line.split_whitespace();
-        let mut program = dir.join(words.next()?);
-        if program.file_name().is_some_and(|name| name == "env") {
-            let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
-            program = in_search_path(named, dir)?;
-        }
-        let program = std::fs::canonicalize(program).ok()?;
+        let program = std::fs::canonicalize(started(bytes, dir)?.ok()?).ok()?;
         let metadata = program.metadata().ok()?;
         let changed = metadata.modified().ok()?;
         let changed = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(format!(
-            "{} {} {}",
-            program.display(),
-            metadata.len(),
-            changed.as_nanos()
-        ))
+        let (path, changed) = (program.display(), changed.as_nanos());
+        Some(format!("{path} {} {changed}", metadata.len()))
     };
     version().unwrap_or_default()
+}
+
+/// Returns the program that the first line of a script starts. The error is its name, if it does not exist.
+fn started(bytes: &[u8], dir: &Path) -> Option<Result<PathBuf, String>> {
+    let line = bytes.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line.get(..line.len().min(MAX_FIRST_LINE))?);
+    // A carriage return is part of the name, which is why a script with Windows line ends fails.
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    let interpreter = words.next().unwrap_or_default();
+    let path = dir.join(interpreter);
+    if !path.is_file() {
+        return Some(Err(interpreter.to_owned()));
+    }
+    if !path.ends_with("env") {
+        return Some(Ok(path));
+    }
+    let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    Some(in_search_path(named, dir).ok_or_else(|| named.to_owned()))
 }
 
 #[cfg(test)]
@@ -235,7 +203,7 @@ mod tests {
             ("#! /bin/sh -e\n", false),
             ("#!/bin/bash -euo pipefail\n", false),
             ("#!/usr/bin/env sh\n", false),
-            ("#!/usr/bin/env -S LANG=C sh -e\n", false),
+            ("#!/usr/bin/env -S LANG=C sh -e\n", true),
             ("#!/usr/bin/env -S python3 -I -u\n", false),
             ("#!/usr/bin/python3.12 -IB\n", false),
             ("#!/usr/bin/env -S node --no-warnings\n", false),

@@ -6,11 +6,22 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tenterhook_engine::EventName;
 
+use crate::copy_map::NamedPath;
 use crate::covered_file::CoveredFile;
 use crate::digest::hex;
-use crate::hook_order::HookOrder;
-use crate::item_file::ItemFile;
-use crate::named_path::NamedPath;
+use crate::project::Project;
+
+/// The position of a hook among the approved hooks of its file. They run in that order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HookOrder {
+    /// All of them are in the approved order.
+    #[default]
+    AsApproved,
+    /// This hook has moved relative to the approved order.
+    Moved,
+    /// Other hooks of its file have moved.
+    NextToMoved,
+}
 
 /// A project hook with everything that one approval covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +37,7 @@ pub struct ApprovalItem {
     /// The whole definition, one line per setting.
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
-    pub files: Vec<ItemFile>,
+    pub files: Vec<CoveredFile>,
     /// The other files of a script's or an extension's folder, and the packages that an extension imports.
     pub covered: Vec<CoveredFile>,
     /// The text of the hook file with the definition. `None` for executables and scripts.
@@ -45,6 +56,25 @@ pub struct ApprovalItem {
 }
 
 impl ApprovalItem {
+    /// Describes a hook of a project whose definition and files were not read yet.
+    pub fn new(project: &Project, source: PathBuf, name: String) -> Self {
+        Self {
+            project: project.dir.clone(),
+            root: project.root.clone(),
+            source,
+            name,
+            definition: String::new(),
+            files: Vec::new(),
+            covered: Vec::new(),
+            hook_text: None,
+            named: Vec::new(),
+            events: Vec::new(),
+            unread: Vec::new(),
+            order: HookOrder::default(),
+            unread_version: None,
+        }
+    }
+
     /// Returns whether the hook comes from this source: a hook file, or a file of a folder.
     pub fn is_from(&self, path: &Path) -> bool {
         let source = self.project.join(&self.source);
@@ -59,23 +89,11 @@ impl ApprovalItem {
             .unwrap_or(Path::new(""));
         let root = here.ancestors().nth(below.components().count());
         let root = root.unwrap_or(here).to_owned();
-        for file in &mut self.files {
-            for path in [&mut file.path, &mut file.target] {
-                if let Ok(below) = path.strip_prefix(&self.root) {
-                    *path = root.join(below);
-                }
-            }
-        }
-        for file in &mut self.covered {
-            for path in [&mut file.path, &mut file.target] {
-                if let Ok(below) = path.strip_prefix(&self.root) {
-                    *path = root.join(below);
-                }
-            }
-        }
-        for named in &mut self.named {
-            if let Ok(below) = named.path.strip_prefix(&self.root) {
-                named.path = root.join(below);
+        let files = self.files.iter_mut().chain(&mut self.covered);
+        let files = files.flat_map(|file| [&mut file.path, &mut file.target]);
+        for path in files.chain(self.named.iter_mut().map(|named| &mut named.path)) {
+            if let Ok(below) = path.strip_prefix(&self.root) {
+                *path = root.join(below);
             }
         }
         here.clone_into(&mut self.project);
@@ -97,10 +115,7 @@ impl ApprovalItem {
         field(self.name.as_bytes());
         field(self.definition.as_bytes());
         for file in &self.files {
-            field(file.path.as_os_str().as_encoded_bytes());
-            field(file.target.as_os_str().as_encoded_bytes());
-            field(file.sha256.as_bytes());
-            field(&[u8::from(file.is_executable)]);
+            add_file(file, &mut field);
         }
         // The number separates the two lists. Approvals without covered files keep their digest.
         if !self.covered.is_empty() {
@@ -108,14 +123,7 @@ impl ApprovalItem {
             field(self.covered.len().to_string().as_bytes());
         }
         for file in &self.covered {
-            field(file.path.as_os_str().as_encoded_bytes());
-            field(file.target.as_os_str().as_encoded_bytes());
-            field(file.sha256.as_bytes());
-            let kind = match file.link {
-                Some(_) => 2,
-                None => u8::from(file.is_executable),
-            };
-            field(&[kind]);
+            add_file(file, &mut field);
         }
         if let Some(version) = &self.unread_version {
             field(b"not read");
@@ -125,41 +133,46 @@ impl ApprovalItem {
     }
 }
 
+/// Adds a file to the digest of an item.
+fn add_file(file: &CoveredFile, field: &mut impl FnMut(&[u8])) {
+    field(file.path.as_os_str().as_encoded_bytes());
+    field(file.target.as_os_str().as_encoded_bytes());
+    field(file.sha256.as_bytes());
+    let kind = match file.link {
+        Some(_) => 2,
+        None => u8::from(file.is_executable),
+    };
+    field(&[kind]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::digest::hex_digest;
 
+    fn file(path: &str, bytes: &[u8], is_executable: bool) -> CoveredFile {
+        CoveredFile {
+            path: path.into(),
+            target: Path::new("/p").join(path),
+            sha256: hex_digest(bytes),
+            size: 1,
+            is_executable,
+            link: None,
+            known: None,
+            bytes: bytes.into(),
+        }
+    }
+
     fn item() -> ApprovalItem {
-        let file = ItemFile {
-            path: "a.sh".into(),
-            target: "/p/a.sh".into(),
-            bytes: Arc::from(&b"x"[..]),
-            is_executable: true,
-            sha256: hex_digest(b"x"),
+        let project = Project {
+            dir: "/p".into(),
+            root: "/p".into(),
         };
         ApprovalItem {
-            project: "/p".into(),
-            root: "/p".into(),
-            source: "hooks.yaml".into(),
-            name: "a".to_owned(),
             definition: "command: ./a.sh".to_owned(),
-            files: vec![file],
-            covered: vec![CoveredFile {
-                path: "b.md".into(),
-                target: "/p/b.md".into(),
-                sha256: hex_digest(b"z"),
-                size: 1,
-                is_executable: false,
-                link: None,
-                known: None,
-            }],
-            hook_text: None,
-            named: Vec::new(),
-            events: Vec::new(),
-            unread: Vec::new(),
-            order: HookOrder::default(),
-            unread_version: None,
+            files: vec![file("a.sh", b"x", true)],
+            covered: vec![file("b.md", b"z", false)],
+            ..ApprovalItem::new(&project, "hooks.yaml".into(), "a".to_owned())
         }
     }
 
@@ -194,16 +207,7 @@ mod tests {
     fn a_file_that_moves_to_the_covered_files_gives_another_digest() {
         let mut other = item();
         let file = other.files.remove(0);
-        let moved = CoveredFile {
-            path: file.path,
-            target: file.target,
-            sha256: file.sha256,
-            size: 1,
-            is_executable: file.is_executable,
-            link: None,
-            known: None,
-        };
-        other.covered.insert(0, moved);
+        other.covered.insert(0, file);
         assert_ne!(other.digest(), item().digest());
     }
 

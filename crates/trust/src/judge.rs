@@ -1,23 +1,20 @@
 //! Compares hooks of a project's hook file with their approvals, and makes them run approved copies.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::Layer;
-use tenterhook_hookfile::{Environment, HookDeclaration, Report};
+use tenterhook_hookfile::{Environment, HookAction, HookDeclaration, Report};
 
 use crate::approved_declaration::ApprovedDeclaration;
 use crate::copy_map::CopyMap;
-use crate::definition_text::definition_text;
-use crate::hook_order::HookOrder;
-use crate::item::ApprovalItem;
+use crate::item::{ApprovalItem, HookOrder};
 use crate::mentions::mentioned;
-use crate::named_files::NamedFiles;
-use crate::project::Project;
-use crate::project_hook::ProjectHook;
-use crate::project_roots::ProjectRoots;
+use crate::named_files::{NamedFiles, without_copy};
+use crate::project::{Project, ProjectRoots};
+use crate::project_hook::{ProjectHook, TrustState};
 use crate::record::ApprovalRecord;
 use crate::search_path;
-use crate::state::TrustState;
 use crate::store::Approvals;
 
 /// A project hook that was compared with its approval.
@@ -43,19 +40,11 @@ pub fn judge(
     let (project, source) = Project::of_file(report.source().path());
     let name = declaration.name().unwrap_or_default();
     let unread = ApprovalItem {
-        source: source.clone(),
-        name: name.to_owned(),
         definition: definition_text(declaration),
-        files: Vec::new(),
-        covered: Vec::new(),
         events: declaration.event_names(),
-        unread: Vec::new(),
-        hook_text: None,
-        named: Vec::new(),
-        project: project.dir.clone(),
-        root: project.root.clone(),
         order,
         unread_version: Some(String::new()),
+        ..ApprovalItem::new(&project, source.clone(), name.to_owned())
     };
     let before = approvals.find(&project.dir, &source, name);
     if !is_review && before.is_none() {
@@ -90,9 +79,9 @@ pub fn judge(
     let mut item = ApprovalItem {
         files: read,
         covered,
-        unread: std::mem::take(&mut files.unread),
+        unread: files.unread,
         hook_text: Some(report.source().shared_text()),
-        named: files.words.clone(),
+        named: files.words,
         unread_version,
         ..unread
     };
@@ -113,7 +102,7 @@ pub fn judge(
             roots,
             copies: &copies,
         };
-        approved = Some(with_copies(declaration.clone(), &files, &copies));
+        approved = Some(with_copies(declaration.clone(), &item, &copies));
     } else {
         item.unread.extend(notes(&item, declaration, roots));
     }
@@ -144,11 +133,11 @@ fn notes(
 /// Makes a declaration run the approved copies of its files.
 fn with_copies(
     mut declaration: HookDeclaration,
-    files: &NamedFiles,
+    item: &ApprovalItem,
     copies: &CopyMap<'_>,
 ) -> ApprovedDeclaration {
     let original_command = declaration.action.text();
-    copies.apply(files, &mut declaration.action, &mut declaration.env);
+    copies.apply(&item.named, &mut declaration.action, &mut declaration.env);
     leave_project_out(&mut declaration, copies.roots.root);
     if declaration.python.is_some() {
         declaration.python = declaration.action.python_script().and_then(Result::ok);
@@ -193,8 +182,7 @@ pub fn restore(
         project,
         root: &item.root,
     };
-    let files = NamedFiles::of_approval(item.named.clone());
-    if let Some(path) = files.without_copy(&item.files, project) {
+    if let Some(path) = without_copy(&item) {
         return Err(format!(
             "its command reads `{}` from the project, not from an approved copy",
             path.display()
@@ -211,5 +199,89 @@ pub fn restore(
         roots,
         copies: &approvals.copies_of(project, approved),
     };
-    Ok(with_copies(declaration, &files, &copies))
+    Ok(with_copies(declaration, &item, &copies))
+}
+
+/// Returns the whole definition of a hook, one line per setting.
+fn definition_text(declaration: &HookDeclaration) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        // Nothing is trimmed, because an invisible space can make it a different command.
+        for (place, part) in value.split('\n').enumerate() {
+            // Writing to a `String` cannot fail.
+            let _ = match (place, part) {
+                (0, _) => writeln!(text, "{key}: {part}"),
+                (_, "") => writeln!(text),
+                (_, _) => writeln!(text, "  {part}"),
+            };
+        }
+    };
+    let events: Vec<&str> = declaration
+        .events
+        .iter()
+        .map(|event| event.name.as_str())
+        .collect();
+    line("event", &events.join(", "));
+    line("matcher", &declaration.matcher.to_string());
+    if let Some(timeout) = declaration.timeout {
+        line("timeout", &format!("{} s", timeout.as_secs_f64()));
+    }
+    let known = ["event", "matcher", "timeout"];
+    let fields = declaration.definition.fields();
+    for (key, value) in fields.filter(|(key, _)| !known.contains(key)) {
+        let key = if key == "file" { "contract" } else { key };
+        match value.as_str() {
+            Some(value) => line(key, value),
+            None => line(key, &value.to_string()),
+        }
+    }
+    if let HookAction::Model(model) = &declaration.action {
+        // The name in the file may be an alias.
+        line("asks", &model.model);
+    }
+    if let HookAction::Http(http) = &declaration.action {
+        for header in &http.headers {
+            line(&format!("header {}", header.name), &header.value);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use tenterhook_process::Shell;
+
+    use super::*;
+
+    #[test]
+    fn a_line_without_copies_of_all_of_its_files_is_known() {
+        let home = tempfile::tempdir().unwrap();
+        let project = std::fs::canonicalize(home.path()).unwrap();
+        std::fs::write(project.join("a.sh"), "").unwrap();
+        let roots = ProjectRoots {
+            dir: &project,
+            project: &project,
+            root: &project,
+        };
+        for (line, lacks_copy) in [
+            ("sh a.sh", false),
+            ("sh a.sh && ./a.sh", false),
+            ("sh -c ./a.sh", false),
+            ("sh -c './a.sh x'", true),
+            ("sh a.sh; sh -c './a.sh x'", true),
+        ] {
+            let action = HookAction::Line {
+                shell: Shell::Sh,
+                line: line.to_owned(),
+            };
+            let mut files = NamedFiles::of(&action, &[], roots);
+            let project = Project::of(&project);
+            let item = ApprovalItem {
+                files: files.read(roots).unwrap(),
+                named: files.words,
+                ..ApprovalItem::new(&project, PathBuf::new(), String::new())
+            };
+            assert_eq!(without_copy(&item).is_some(), lacks_copy, "{line}");
+        }
+    }
 }

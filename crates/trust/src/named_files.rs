@@ -20,21 +20,22 @@ use tenterhook_hookfile::HookAction;
 use tenterhook_process::Shell;
 use tenterhook_shell::{LineWord, LineWordKind, words};
 
+use crate::copy_map::{NamedPath, PathLocation};
 use crate::coverage::{
     ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder,
 };
 use crate::covered_file::CoveredFile;
 use crate::file_memory::FileMemory;
 use crate::interpreter::check_interpreter;
-use crate::item_file::ItemFile;
-use crate::named_path::{NamedPath, PathLocation};
+use crate::item::ApprovalItem;
 use crate::path_words::{candidates, is_path_like, names_file};
-use crate::programs::{Interpreter, ProgramKind, is_before_command, kind_of};
-use crate::project_roots::{ProjectRoots, shown, within};
+use crate::programs::{
+    Interpreter, ProgramKind, is_before_command, is_search_path, kind_of, makes_load,
+};
+use crate::project::{ProjectRoots, shown, within};
 use crate::project_variables::{mask, unmask};
 use crate::search_path::in_search_path;
 use crate::source_files::is_source;
-use crate::variables::{is_search_path, makes_load};
 
 const UNKNOWN: &str =
     "is only known when the hook runs; what it names can change without a new approval";
@@ -116,10 +117,12 @@ impl NamedFiles {
     }
 
     /// Reads every named file once, and finds the folders of scripts. The error names the file.
-    pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<ItemFile>, String> {
-        let mut files: Vec<ItemFile> = Vec::new();
-        for named in self.words.iter().filter(|named| named.exists) {
-            add(&mut files, &named.path, roots.project)?;
+    pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<CoveredFile>, String> {
+        let mut files: Vec<CoveredFile> = Vec::new();
+        for named in &self.words {
+            if named.location == PathLocation::Nowhere {
+                add(&mut files, &named.path, roots.project)?;
+            }
         }
         for file in &files {
             let shown = file.path.display();
@@ -154,7 +157,7 @@ impl NamedFiles {
     /// the error says which file is not one of them.
     pub(crate) fn cover(
         &mut self,
-        own: &[ItemFile],
+        own: &[CoveredFile],
         roots: ProjectRoots<'_>,
         memory: &FileMemory,
         approved: Option<&ApprovedFiles>,
@@ -186,36 +189,8 @@ impl NamedFiles {
         Ok(covered.into_values().collect())
     }
 
-    /// Restores the named files of an approved hook.
-    pub(crate) fn of_approval(words: Vec<NamedPath>) -> Self {
-        Self {
-            words,
-            ..Self::default()
-        }
-    }
-
-    /// Returns an approved file that the hook would read from the project, because the command names it
-    /// at a position where the path cannot be replaced.
-    pub(crate) fn without_copy<'a>(
-        &self,
-        approved: &'a [ItemFile],
-        project: &Path,
-    ) -> Option<&'a Path> {
-        let lacks_copy = |file: &&ItemFile| {
-            let named = self.words.iter();
-            // The path of the folder is replaced, and its files with it.
-            let named = named
-                .filter(|named| !named.is_in_folder && shown(&named.path, project) == file.path);
-            let (others, placed): (Vec<_>, Vec<_>) =
-                named.partition(|named| matches!(named.location, PathLocation::Nowhere));
-            placed.len() < others.len()
-        };
-        let mut approved = approved.iter();
-        approved.find(lacks_copy).map(|file| file.path.as_path())
-    }
-
-    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
-    /// whether all of them are replaced.
+    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`] can tell whether all
+    /// of them are replaced.
     fn push(&mut self, location: Option<PathLocation>, path: &Path) {
         // The file behind a loop is read by each of its commands.
         if self
@@ -225,29 +200,37 @@ impl NamedFiles {
         {
             return;
         }
-        let exists = path.is_file();
-        let counted = exists.then_some(PathLocation::Nowhere);
-        self.words.extend(
-            counted
-                .into_iter()
-                .chain(location)
-                .map(|location| NamedPath {
-                    location,
-                    path: path.to_owned(),
-                    exists,
-                    is_in_folder: false,
-                }),
-        );
+        let counted = path.is_file().then_some(PathLocation::Nowhere);
+        let path = path.to_owned();
+        let words = counted.into_iter().chain(location);
+        self.words.extend(words.map(|location| NamedPath {
+            location,
+            path: path.clone(),
+        }));
     }
 }
 
+/// Returns an approved file that the hook would read from the project, because the command names it at a position
+/// where the path cannot be replaced.
+pub(crate) fn without_copy(item: &ApprovalItem) -> Option<&Path> {
+    let lacks_copy = |file: &&CoveredFile| {
+        let named = item.named.iter();
+        let named = named.filter(|named| shown(&named.path, &item.project) == file.path);
+        let is_counted = |named: &&NamedPath| named.location == PathLocation::Nowhere;
+        let (others, placed): (Vec<_>, Vec<_>) = named.partition(is_counted);
+        placed.len() < others.len()
+    };
+    let mut files = item.files.iter();
+    files.find(lacks_copy).map(|file| file.path.as_path())
+}
+
 /// Reads a file and adds it, unless it was added before. The error names the file.
-pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(), String> {
+pub fn add(files: &mut Vec<CoveredFile>, path: &Path, project: &Path) -> Result<(), String> {
     let shown = shown(path, project);
     if files.iter().any(|known| known.path == shown) {
         return Ok(());
     }
-    let file = ItemFile::read(path, &shown)
+    let file = CoveredFile::read(path, &shown)
         .map_err(|error| format!("`{}` cannot be read: {error}", shown.display()))?;
     files.push(file);
     Ok(())
@@ -704,7 +687,7 @@ mod tests {
             roots,
             copies: Path::new("/c"),
         };
-        copy_map.apply(&files, &mut action, &mut []);
+        copy_map.apply(&files.words, &mut action, &mut []);
         let HookAction::Line { line: over, .. } = &action else {
             panic!("a line stays a line");
         };
@@ -883,34 +866,6 @@ mod tests {
             ),
         ] {
             assert_eq!(read(line).2, expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_line_without_copies_of_all_of_its_files_is_known() {
-        let home = tempfile::tempdir().unwrap();
-        let project = fs::canonicalize(home.path()).unwrap();
-        fs::write(project.join("a.sh"), "").unwrap();
-        let roots = ProjectRoots {
-            dir: &project,
-            project: &project,
-            root: &project,
-        };
-        for (line, lacks_copy) in [
-            ("sh a.sh", false),
-            ("sh a.sh && ./a.sh", false),
-            ("sh -c ./a.sh", false),
-            ("sh -c './a.sh x'", true),
-            ("sh a.sh; sh -c './a.sh x'", true),
-        ] {
-            let action = HookAction::Line {
-                shell: Shell::Sh,
-                line: line.to_owned(),
-            };
-            let mut files = NamedFiles::of(&action, &[], roots);
-            let own = files.read(roots).unwrap();
-            let found = files.without_copy(&own, &project);
-            assert_eq!(found.is_some(), lacks_copy, "{line}");
         }
     }
 }

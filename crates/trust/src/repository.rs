@@ -12,8 +12,7 @@ use futures_util::future::join_all;
 use tenterhook_process::CancellationToken;
 use tenterhook_process::git::{Git, GitError};
 
-use crate::record::ApprovalRecord;
-use crate::repository_identity::RepositoryIdentity;
+use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::search_path;
 
 /// How long git may take to answer which commits a repository has.

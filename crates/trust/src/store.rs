@@ -20,22 +20,19 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 
 use crate::book::{Book, Kept, VERSION, key, read_book};
-use crate::copies::inside_copies;
+use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
 use crate::covered_file::{CoveredFile, KnownFile};
 use crate::digest::hex_digest;
 use crate::error::TrustError;
-use crate::file_memory::FileMemory;
-use crate::file_stamp::FileStamp;
-use crate::hook_order::HookOrder;
-use crate::item::ApprovalItem;
-use crate::item_file::ItemFile;
+use crate::file_memory::{FileMemory, FileStamp};
+use crate::item::{ApprovalItem, HookOrder};
 use crate::parallel::map_parallel;
 use crate::private_file::{check_owner, current_user, make_private, read_whole, write_private};
-use crate::record::{ApprovalRecord, ApprovedFile};
+use crate::project::Project;
+use crate::project_hook::TrustState;
+use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::repository::{Repositories, has_repository};
-use crate::repository_identity::RepositoryIdentity;
-use crate::state::TrustState;
 
 /// How long to wait for another process that is changing the approvals.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -153,17 +150,9 @@ impl Approvals {
     pub fn approved_files(
         &self,
         approved: &ApprovalRecord,
-        own: &[ItemFile],
+        own: &[CoveredFile],
     ) -> Result<ApprovedFiles, String> {
-        let own = own.iter().map(|file| CoveredFile {
-            path: file.path.clone(),
-            target: file.target.clone(),
-            sha256: file.sha256.clone(),
-            size: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
-            is_executable: file.is_executable,
-            link: None,
-            known: None,
-        });
+        let own = own.iter().map(CoveredFile::without_bytes);
         Ok(ApprovedFiles::new(self.covered(approved)?, own))
     }
 
@@ -181,8 +170,12 @@ impl Approvals {
             Some(approved) if self.objection(&item.project, approved).is_some() => {
                 TrustState::Displaced
             }
+            // Where the command names the files is compared too: a folder that is swapped while the command is read
+            // must not keep a word from being replaced by its copy.
             Some(approved)
-                if approved.digest == item.digest() && item.order != HookOrder::Moved =>
+                if approved.digest == item.digest()
+                    && approved.named == item.named
+                    && item.order != HookOrder::Moved =>
             {
                 TrustState::Trusted
             }
@@ -217,35 +210,31 @@ impl Approvals {
             if hex_digest(&bytes) != file.sha256 {
                 return Err(format!("the approved copy of `{name}` is damaged"));
             }
-            files.push(ItemFile {
-                path: file.path.clone(),
-                target: file.target.clone(),
+            files.push(CoveredFile {
+                size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 bytes: bytes.into(),
-                is_executable: file.is_executable,
-                sha256: file.sha256.clone(),
+                ..file.clone()
             });
         }
+        let root = approved.root.clone();
+        let project = Project {
+            dir: project.to_owned(),
+            root: root.unwrap_or_else(|| project.to_owned()),
+        };
         let item = ApprovalItem {
             covered: self.covered(approved)?,
-            project: project.to_owned(),
-            root: approved.root.clone().unwrap_or_else(|| project.to_owned()),
-            source: approved.source.clone(),
-            name: approved.name.clone(),
             definition: approved.definition.clone(),
             files,
-            hook_text: None,
             named: approved.named.clone(),
             events: approved.events.clone(),
-            unread: Vec::new(),
-            order: HookOrder::default(),
-            unread_version: None,
+            ..ApprovalItem::new(&project, approved.source.clone(), approved.name.clone())
         };
         if item.digest() != approved.digest {
             return Err("the record of the approval is damaged".to_owned());
         }
         // This rewrites a copy whose permissions were changed.
         keep_own_copies(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
-        let memory = self.memory_of(project, &approved.digest);
+        let memory = self.memory_of(&project.dir, &approved.digest);
         let copies = map_parallel(&item.covered, |file| {
             let copy = folder.join(inside_copies(&file.path));
             let name = file.path.display();
@@ -273,9 +262,7 @@ impl Approvals {
         let Some(sha256) = &approved.covered else {
             return Ok(Vec::new());
         };
-        let read = read_whole(&self.covered_list(sha256));
-        let bytes = read.ok().map(|(bytes, _)| bytes);
-        let list = bytes.filter(|bytes| hex_digest(bytes) == *sha256);
+        let list = read_blob(&self.covered_list(sha256), sha256);
         list.and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .ok_or_else(|| "the list of its approved files is missing or damaged".to_owned())
     }
@@ -320,10 +307,17 @@ impl Approvals {
     }
 
     fn stamps(&self, project: &Path, digest: &str) -> PathBuf {
-        self.dir
-            .join("stamps")
-            .join(folder_name(project))
-            .join(digest)
+        self.of_project("stamps", project, digest)
+    }
+
+    fn copies(&self, project: &Path, digest: &str) -> PathBuf {
+        self.of_project("files", project, digest)
+    }
+
+    /// Returns where the store keeps something for an approval. A project has a folder with a short name.
+    fn of_project(&self, kind: &str, project: &Path, digest: &str) -> PathBuf {
+        let project = hex_digest(project.as_os_str().as_encoded_bytes());
+        self.dir.join(kind).join(project).join(digest)
     }
 
     /// Returns the folder with the copies of an approved hook's files.
@@ -334,10 +328,7 @@ impl Approvals {
     /// Returns the approved text of a hook file. `None` if its copy is missing or damaged.
     pub fn hook_text(&self, approved: &ApprovalRecord) -> Option<Arc<str>> {
         let sha256 = approved.hook_file.as_ref()?;
-        let (bytes, _) = read_whole(&self.hook_file(sha256)).ok()?;
-        if hex_digest(&bytes) != *sha256 {
-            return None;
-        }
+        let bytes = read_blob(&self.hook_file(sha256), sha256)?;
         String::from_utf8(bytes).ok().map(Into::into)
     }
 
@@ -379,9 +370,9 @@ impl Approvals {
                 let source = io::Error::other("its files were not read, so nothing was shown");
                 return Err(TrustError::file(&item.project.join(&item.source), source));
             }
-            let files = item.files.iter().map(|file| &file.path);
-            let covered = item.covered.iter().map(|file| &file.path);
-            let mut paths = std::iter::once(&item.source).chain(files).chain(covered);
+            let files = item.files.iter().chain(&item.covered);
+            let files = files.map(|file| &file.path);
+            let mut paths = std::iter::once(&item.source).chain(files);
             if let Some(path) = paths.find(|path| path.to_str().is_none()) {
                 let source = io::Error::other("its name is not UTF-8; rename or remove it");
                 return Err(TrustError::file(&item.project.join(path), source));
@@ -392,7 +383,7 @@ impl Approvals {
             if before.is_some_and(|before| self.is_complete(before, item, &identity)) {
                 continue;
             }
-            let is_whole = |file: &ItemFile| hex_digest(&file.bytes) == file.sha256;
+            let is_whole = |file: &CoveredFile| hex_digest(&file.bytes) == file.sha256;
             // A trusted item no longer holds its bytes; only its copies do.
             let is_trusted = self.is_approved(item);
             let other = item.files.iter().find(|file| !is_whole(file));
@@ -408,7 +399,7 @@ impl Approvals {
                 name: item.name.clone(),
                 digest: item.digest(),
                 definition: item.definition.clone(),
-                files: item.files.iter().map(ApprovedFile::from).collect(),
+                files: item.files.iter().map(CoveredFile::without_bytes).collect(),
                 covered: self.keep_covered_list(item)?,
                 events: item.events.clone(),
                 approved_at: now,
@@ -483,33 +474,18 @@ impl Approvals {
     }
 
     fn keep_hook_file(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
-        let Some(text) = &item.hook_text else {
-            return Ok(None);
-        };
-        let sha256 = hex_digest(text.as_bytes());
-        let path = self.hook_file(&sha256);
-        if read_whole(&path).is_ok_and(|(bytes, _)| bytes == text.as_bytes()) {
-            return Ok(Some(sha256));
-        }
-        write_private(&path, text.as_bytes(), 0o400)
-            .map_err(|source| TrustError::file(&path, source))?;
-        Ok(Some(sha256))
+        let text = item.hook_text.as_ref();
+        text.map(|text| keep_blob(text.as_bytes(), |sha256| self.hook_file(sha256)))
+            .transpose()
     }
 
     fn keep_covered_list(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
         if item.covered.is_empty() {
             return Ok(None);
         }
-        let refused = |source| TrustError::file(&self.dir, source);
-        let bytes =
-            serde_json::to_vec(&item.covered).map_err(|error| refused(io::Error::other(error)))?;
-        let sha256 = hex_digest(&bytes);
-        let path = self.covered_list(&sha256);
-        if !read_whole(&path).is_ok_and(|(known, _)| known == bytes) {
-            write_private(&path, &bytes, 0o400)
-                .map_err(|source| TrustError::file(&path, source))?;
-        }
-        Ok(Some(sha256))
+        let bytes = serde_json::to_vec(&item.covered)
+            .map_err(|error| TrustError::file(&self.dir, io::Error::other(error)))?;
+        keep_blob(&bytes, |sha256| self.covered_list(sha256)).map(Some)
     }
 
     /// Makes the approvals of `project` apply in `here`, unchanged, and binds them to the repository
@@ -554,7 +530,7 @@ impl Approvals {
             })?;
             let approved = ApprovalRecord {
                 digest: item.digest(),
-                files: item.files.iter().map(ApprovedFile::from).collect(),
+                files: item.files.iter().map(CoveredFile::without_bytes).collect(),
                 covered: self.keep_covered_list(&item)?,
                 root: Some(item.root.clone()),
                 named: item.named.clone(),
@@ -658,44 +634,31 @@ impl Approvals {
         Ok(folder)
     }
 
-    fn copies(&self, project: &Path, digest: &str) -> PathBuf {
-        self.dir
-            .join("files")
-            .join(folder_name(project))
-            .join(digest)
-    }
-
     /// Removes copies that have no approval, unless a session may still run them. A copy that cannot
     /// be removed does no harm, because nothing runs it.
     fn drop_unused_copies(&self) {
-        let all = || {
-            let projects = self.book.projects.iter();
-            projects.flat_map(|(project, all)| all.iter().map(move |approved| (project, approved)))
-        };
-        let files = all().flat_map(|(_, approved)| {
+        let projects = self.book.projects.iter();
+        let all = projects.flat_map(|(project, all)| all.iter().map(move |it| (project, it)));
+        let used = all.flat_map(|(project, approved)| {
             let hook_file = approved.hook_file.as_deref();
             let covered = approved.covered.as_deref();
-            let hook_file = hook_file.map(|sha256| self.hook_file(sha256));
-            let covered = covered.map(|sha256| self.covered_list(sha256));
-            hook_file.into_iter().chain(covered)
+            let of_project = [
+                self.stamps(project, &approved.digest),
+                self.copies(project, &approved.digest),
+            ];
+            let blobs = hook_file.map(|sha256| self.hook_file(sha256));
+            let blobs = blobs
+                .into_iter()
+                .chain(covered.map(|sha256| self.covered_list(sha256)));
+            blobs.chain(of_project)
         });
-        let stamps = all().map(|(project, approved)| self.stamps(project, &approved.digest));
-        let files: BTreeSet<PathBuf> = files.chain(stamps).collect();
-        let below = |name: &str| entries(&self.dir.join(name));
-        let stored = below("hook-files").into_iter().chain(below("covered"));
-        let stamps = below("stamps").into_iter().flat_map(|dir| entries(&dir));
-        for file in stored.chain(stamps) {
-            if !files.contains(&file) && is_old(&file) {
-                let _gone = fs::remove_file(&file);
-            }
-        }
-        let copies = all().map(|(project, approved)| self.copies(project, &approved.digest));
-        let copies: BTreeSet<PathBuf> = copies.collect();
-        for project in below("files") {
-            for folder in entries(&project) {
-                if !copies.contains(&folder) && is_old(&folder) {
-                    let _gone = fs::remove_dir_all(&folder);
-                }
+        let used: BTreeSet<PathBuf> = used.collect();
+        let below = |name: &str| entries(&self.dir.join(name)).into_iter();
+        let blobs = below("hook-files").chain(below("covered"));
+        let projects = below("stamps").chain(below("files"));
+        for path in blobs.chain(projects.flat_map(|project| entries(&project))) {
+            if !used.contains(&path) && is_old(&path) {
+                let _gone = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
             }
         }
     }
@@ -740,6 +703,22 @@ impl Approvals {
     }
 }
 
+/// Reads a file that is named after its content. `None` if it is missing or damaged.
+fn read_blob(path: &Path, sha256: &str) -> Option<Vec<u8>> {
+    let (bytes, _) = read_whole(path).ok()?;
+    (hex_digest(&bytes) == sha256).then_some(bytes)
+}
+
+/// Stores bytes in a file that is named after them, and returns the name.
+fn keep_blob(bytes: &[u8], path: impl Fn(&str) -> PathBuf) -> Result<String, TrustError> {
+    let sha256 = hex_digest(bytes);
+    let path = path(&sha256);
+    if read_blob(&path, &sha256).is_none() {
+        write_private(&path, bytes, 0o400).map_err(|source| TrustError::file(&path, source))?;
+    }
+    Ok(sha256)
+}
+
 /// Writes the copies of the files that an item names, where they are missing or changed.
 fn keep_own_copies(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
     for file in &item.files {
@@ -758,11 +737,8 @@ fn keep_own_copies(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError>
 
 /// Removes files from the copies that are not part of the item, because approved code might load them.
 fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
-    let own = item.files.iter().map(|file| file.path.as_path());
-    let covered = item.covered.iter().map(|file| file.path.as_path());
-    let copies = own
-        .chain(covered)
-        .map(|path| folder.join(inside_copies(path)));
+    let files = item.files.iter().chain(&item.covered);
+    let copies = files.map(|file| folder.join(inside_copies(&file.path)));
     let copies: HashSet<PathBuf> = copies.collect();
     let mut folders = vec![folder.to_owned()];
     while let Some(dir) = folders.pop() {
@@ -796,11 +772,6 @@ fn is_being_written(path: &Path) -> bool {
     let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let is_new = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING));
     name.as_encoded_bytes().starts_with(b".tmp") && is_new
-}
-
-/// Returns the name of the folders that the store keeps for a project.
-fn folder_name(project: &Path) -> String {
-    hex_digest(project.as_os_str().as_encoded_bytes())
 }
 
 fn is_old(path: &Path) -> bool {

@@ -31,10 +31,7 @@ impl Trust {
 
     /// Returns the approvals if they decide.
     pub fn approvals(&self) -> Option<&Approvals> {
-        match self {
-            Self::Caller => None,
-            Self::Approved(approvals) | Self::Review(approvals) => Some(approvals),
-        }
+        self.shared_approvals().map(Arc::as_ref)
     }
 
     /// Returns the approvals if they decide, to share them.

@@ -20,12 +20,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::covered_file::{CoveredFile, KnownFile, ReadFile};
-use crate::digest::hex_digest;
+use crate::covered_file::{CoveredFile, KnownFile, ReadFile, hex_digest};
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
 use crate::private_file::may_execute;
-use crate::project::{is_hook_folder, shown};
+use crate::project::{is_hook_folder, normalized, plain_join, shown};
 
 /// The largest number of files that one approval of an extension covers.
 const MAX_COVERED_FILES: usize = 10_000;
@@ -555,7 +554,7 @@ impl Search<'_> {
     /// Returns the path of a file without links as the extension names it, if it is in the project.
     fn in_project(&self, real: &Path) -> Option<PathBuf> {
         if let Ok(below) = real.strip_prefix(&self.real) {
-            return Some(join(&self.given.folder.dir, below));
+            return Some(plain_join(&self.given.folder.dir, below));
         }
         real.starts_with(self.given.project)
             .then(|| real.to_owned())
@@ -721,7 +720,7 @@ impl Search<'_> {
 
     fn real_path(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix(&self.given.folder.dir);
-        below.map_or_else(|_| path.to_owned(), |below| join(&self.real, below))
+        below.map_or_else(|_| path.to_owned(), |below| plain_join(&self.real, below))
     }
 }
 
@@ -744,27 +743,9 @@ fn changes_by_itself(path: &Path) -> bool {
     path.ends_with("__pycache__") || extension == Some("log") || is_hook_file()
 }
 
-/// Joins two paths. Unlike `join`, adds no separator for an empty path.
-fn join(dir: &Path, below: &Path) -> PathBuf {
-    if below.as_os_str().is_empty() {
-        dir.to_owned()
-    } else {
-        dir.join(below)
-    }
-}
-
 /// Returns the existing file that a relative import means.
 fn relative_import(dir: &Path, name: &str) -> Option<PathBuf> {
-    let mut path = dir.to_owned();
-    for part in Path::new(name).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::Normal(part) => path.push(part),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
+    let path = normalized(&dir.join(name));
     let with = |end: &str| {
         let mut path = path.clone().into_os_string();
         path.push(end);

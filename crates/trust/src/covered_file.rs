@@ -1,5 +1,6 @@
 //! A file that an approval covers, and what is known about its content.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::digest::{hex, hex_digest};
 use crate::file_memory::FileStamp;
 use crate::private_file::{make_private, may_execute, open_itself, read_whole};
 
@@ -93,16 +93,20 @@ impl CoveredFile {
         })
     }
 
-    /// Copies the file at `from`. Fails if its content is not what was approved.
+    /// Copies the file at `from`, or its bytes if it has them. Fails if the content is not what was approved.
     pub(crate) fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         let dir = to.parent().unwrap_or(Path::new("."));
         make_private(dir)?;
         if let Some(link) = &self.link {
             return place_link(link, to);
         }
-        let (file, _) = open_itself(from)?;
         let mut copy = tempfile::NamedTempFile::new_in(dir)?;
-        let (sha256, size) = pour(file.take(self.size + 1), copy.as_file_mut())?;
+        let (sha256, size) = if self.bytes.is_empty() {
+            let (file, _) = open_itself(from)?;
+            pour(file.take(self.size + 1), copy.as_file_mut())?
+        } else {
+            pour(&*self.bytes, copy.as_file_mut())?
+        };
         if sha256 != self.sha256 || size != self.size {
             return Err(io::Error::other(
                 "its content differs from what was approved",
@@ -201,4 +205,19 @@ fn pour(mut from: impl io::Read, to: &mut impl io::Write) -> io::Result<(String,
         size = size.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
     }
     Ok((hex(&hash.finalize()), size))
+}
+
+/// Returns the SHA-256 of bytes as hexadecimal digits.
+pub fn hex_digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

@@ -7,8 +7,7 @@ use sha2::{Digest as _, Sha256};
 use tenterhook_engine::EventName;
 
 use crate::copy_map::NamedPath;
-use crate::covered_file::CoveredFile;
-use crate::digest::hex;
+use crate::covered_file::{CoveredFile, hex};
 use crate::project::Project;
 
 /// The position of a hook among the approved hooks of its file. They run in that order.
@@ -148,7 +147,7 @@ fn add_file(file: &CoveredFile, field: &mut impl FnMut(&[u8])) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::hex_digest;
+    use crate::covered_file::hex_digest;
 
     fn file(path: &str, bytes: &[u8], is_executable: bool) -> CoveredFile {
         CoveredFile {

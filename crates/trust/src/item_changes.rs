@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::copy_map::inside_copies;
-use crate::covered_file::CoveredFile;
-use crate::digest::hex_digest;
+use crate::covered_file::{CoveredFile, hex_digest};
 use crate::item::ApprovalItem;
 use crate::private_file::read_whole;
 use crate::store::Approvals;
@@ -41,7 +39,6 @@ pub struct FileChange {
     pub change: &'static str,
     /// Whether its bytes and its target are those that were approved.
     pub is_same: bool,
-    bytes: Option<Arc<[u8]>>,
     now: PathBuf,
     copy: Option<PathBuf>,
 }
@@ -62,15 +59,12 @@ pub struct PackageChange {
 impl FileChange {
     /// Returns the bytes of the file, if they are at most `limit` long and still those that would be
     /// approved.
-    pub fn new_bytes(&self, limit: usize) -> Option<Arc<[u8]>> {
-        if self.bytes.is_some() {
-            return self.bytes.clone();
-        }
+    pub fn new_bytes(&self, limit: usize) -> Option<Vec<u8>> {
         if usize::try_from(self.size).map_or(true, |size| size > limit) {
             return None;
         }
         let (bytes, _) = read_whole(&self.now).ok()?;
-        (hex_digest(&bytes) == self.sha256).then(|| bytes.into())
+        (hex_digest(&bytes) == self.sha256).then_some(bytes)
     }
 
     /// Returns the approved bytes. `None` if it was not approved, or if the copy is missing.
@@ -141,7 +135,6 @@ impl ItemChanges {
                 size: file.size,
                 change,
                 is_same,
-                bytes: (!file.bytes.is_empty()).then(|| Arc::clone(&file.bytes)),
                 copy: copies.map(|copies| copies.join(inside_copies(&file.path))),
                 now,
             }

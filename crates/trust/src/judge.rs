@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use tenterhook_engine::Layer;
 use tenterhook_hookfile::{Environment, HookAction, HookDeclaration, Report};
 
-use crate::approved_declaration::ApprovedDeclaration;
 use crate::copy_map::CopyMap;
 use crate::item::{ApprovalItem, HookOrder};
 use crate::mentions::mentioned;
@@ -16,6 +15,7 @@ use crate::project_hook::{ProjectHook, TrustState};
 use crate::record::ApprovalRecord;
 use crate::search_path;
 use crate::store::Approvals;
+use crate::trust::ApprovedDeclaration;
 
 /// A project hook that was compared with its approval.
 #[derive(Debug)]

@@ -27,14 +27,12 @@
 
 #![forbid(unsafe_code)]
 
-mod approved_declaration;
 mod book;
 mod copy_map;
 mod coverage;
 mod covered_file;
 mod denial;
 mod denied_call;
-mod digest;
 mod diverged;
 mod error;
 mod exceptions;
@@ -46,7 +44,6 @@ mod judge;
 mod mentions;
 mod named_files;
 mod parallel;
-mod path_words;
 mod private_file;
 mod programs;
 mod project;
@@ -59,15 +56,13 @@ mod source_files;
 mod store;
 mod trust;
 
-pub use approved_declaration::ApprovedDeclaration;
 pub use copy_map::inside_copies;
 pub use coverage::{
     ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder, FindImports,
 };
-pub use covered_file::CoveredFile;
+pub use covered_file::{CoveredFile, hex_digest};
 pub use denial::{denials, deny};
 pub use denied_call::{DenialId, DenialIdError, DeniedCall};
-pub use digest::hex_digest;
 pub use diverged::{
     DivergedHook, Divergence, displaced_hooks, displaced_reason, unrunnable_reason,
 };
@@ -89,4 +84,4 @@ pub use record::{ApprovalRecord, RepositoryIdentity};
 pub use search_path::{find_program, in_search_path, search_path_in, search_path_outside};
 pub use source_files::{sources_below, too_many_files};
 pub use store::Approvals;
-pub use trust::Trust;
+pub use trust::{ApprovedDeclaration, Trust};

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::item::ApprovalItem;
-use crate::path_words::tokens;
 use crate::private_file::read_whole;
 use crate::project::{ProjectRoots, shown, within};
-use crate::source_files::is_source;
+use crate::source_files::{is_source, tokens};
 
 /// The size of the largest script that is searched, in bytes.
 const MAX_SCANNED: usize = 256 << 10;

@@ -28,14 +28,13 @@ use crate::covered_file::CoveredFile;
 use crate::file_memory::FileMemory;
 use crate::interpreter::check_interpreter;
 use crate::item::ApprovalItem;
-use crate::path_words::{candidates, is_path_like, names_file};
 use crate::programs::{
     Interpreter, ProgramKind, is_before_command, is_search_path, kind_of, makes_load,
 };
 use crate::project::{ProjectRoots, shown, within};
 use crate::project_variables::{mask, unmask};
 use crate::search_path::in_search_path;
-use crate::source_files::is_source;
+use crate::source_files::{candidates, is_path_like, is_source, names_file};
 
 const UNKNOWN: &str =
     "is only known when the hook runs; what it names can change without a new approval";

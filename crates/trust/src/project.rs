@@ -91,6 +91,12 @@ pub(crate) fn within(text: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
     } else {
         joined
     };
+    let path = normalized(&whole);
+    path.starts_with(roots.root).then_some(path)
+}
+
+/// Returns a path without `.` and `..`, as text. Links are not followed.
+pub(crate) fn normalized(whole: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in whole.components() {
         match part {
@@ -101,7 +107,13 @@ pub(crate) fn within(text: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
             Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(part),
         }
     }
-    path.starts_with(roots.root).then_some(path)
+    path
+}
+
+/// Joins two paths. Unlike `Path::join`, adds no trailing `/` if the second one is empty, because the path of a file
+/// would then name a folder.
+pub(crate) fn plain_join(dir: &Path, below: &Path) -> PathBuf {
+    dir.components().chain(below.components()).collect()
 }
 
 /// Returns a path without the links of the part that exists.
@@ -109,9 +121,7 @@ fn without_links(path: PathBuf) -> PathBuf {
     let existing = path.ancestors().find_map(|above| {
         let real = fs::canonicalize(above).ok()?;
         let below = path.strip_prefix(above).ok()?;
-        // Joining an empty path would add a separator, and then the path of a file would name a folder.
-        let is_whole = below.as_os_str().is_empty();
-        Some(if is_whole { real } else { real.join(below) })
+        Some(plain_join(&real, below))
     });
     existing.unwrap_or(path)
 }

@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use tenterhook_process::CancellationToken;
 use tenterhook_process::git::{Git, GitError};
 
+use crate::project::plain_join;
 use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::search_path;
 
@@ -179,11 +180,6 @@ impl Repositories {
     pub(crate) fn identity(&self, project: &Path) -> Option<Result<RepositoryIdentity, String>> {
         self.identities.get(project).cloned()
     }
-}
-
-/// Joins two paths. Unlike `Path::join`, adds no trailing `/` if the second one is empty.
-fn plain_join(dir: &Path, below: &Path) -> PathBuf {
-    dir.components().chain(below.components()).collect()
 }
 
 /// Returns the abbreviated hash of a commit, for messages.

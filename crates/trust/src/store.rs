@@ -19,11 +19,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::book::{Book, Kept, VERSION, key, read_book};
+use crate::book::{Book, Kept, VERSION, read_book};
 use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
-use crate::covered_file::{CoveredFile, KnownFile};
-use crate::digest::hex_digest;
+use crate::covered_file::{CoveredFile, KnownFile, hex_digest};
 use crate::error::TrustError;
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::item::{ApprovalItem, HookOrder};
@@ -139,8 +138,8 @@ impl Approvals {
 
     /// Returns the approval of the hook with this project, file and name.
     pub fn find(&self, project: &Path, source: &Path, name: &str) -> Option<&ApprovalRecord> {
-        let place = self.book.places.get(&key(project, source, name))?;
-        self.approved(project).get(*place)
+        let mut approved = self.approved(project).iter();
+        approved.find(|approved| approved.name == name && approved.source == source)
     }
 
     /// Returns the files of an approval. `own` has the named files, as they are now.
@@ -154,14 +153,6 @@ impl Approvals {
     ) -> Result<ApprovedFiles, String> {
         let own = own.iter().map(CoveredFile::without_bytes);
         Ok(ApprovedFiles::new(self.covered(approved)?, own))
-    }
-
-    /// Returns the size of the approved file itself. `None` if its copy is missing.
-    pub fn approved_size(&self, project: &Path, approved: &ApprovalRecord) -> Option<u64> {
-        let file = approved.files.first()?;
-        let copy = self.copies(project, &approved.digest);
-        let copy = copy.join(inside_copies(&file.path));
-        Some(fs::symlink_metadata(copy).ok()?.len())
     }
 
     /// Compares an item with its approval.
@@ -232,25 +223,18 @@ impl Approvals {
         if item.digest() != approved.digest {
             return Err("the record of the approval is damaged".to_owned());
         }
-        // This rewrites a copy whose permissions were changed.
-        keep_own_copies(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
         let memory = self.memory_of(&project.dir, &approved.digest);
-        let copies = map_parallel(&item.covered, |file| {
-            let copy = folder.join(inside_copies(&file.path));
-            let name = file.path.display();
-            let now = fs::symlink_metadata(&copy).map_err(|error| {
-                format!("the approved copy of `{name}` cannot be read: {error}")
-            })?;
-            let stamp = FileStamp::of(&now);
-            if !memory.has_copy(&file.path, stamp) && !file.is_copy(&copy) {
-                return Err(format!("the approved copy of `{name}` is damaged"));
+        // A copy that is what was approved is its own original. Another one cannot be written again.
+        self.keep_copies_from(&item, &memory, |file| {
+            folder.join(inside_copies(&file.path))
+        })
+        .map_err(|error| match error {
+            TrustError::File { path, source } => {
+                let name = path.strip_prefix(&folder).unwrap_or(&path).display();
+                format!("the approved copy of `{name}` is damaged: {source}")
             }
-            Ok(stamp.and_then(FileStamp::settled))
-        });
-        let copies = copies.into_iter().collect::<Result<Vec<_>, String>>()?;
-        remove_others(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
-        let originals = memory.originals.clone();
-        self.remember(&item, &approved.digest, &memory, originals, copies);
+            error => tenterhook_engine::error_chain(&error),
+        })?;
         Ok(item)
     }
 
@@ -277,29 +261,6 @@ impl Approvals {
 
     fn memory_of(&self, project: &Path, digest: &str) -> FileMemory {
         FileMemory::read(&self.stamps(project, digest))
-    }
-
-    /// Stores what is known about the files of an approval, if that is new. `copies` has the stamps of
-    /// the item's covered files.
-    fn remember(
-        &self,
-        item: &ApprovalItem,
-        digest: &str,
-        before: &FileMemory,
-        originals: BTreeMap<PathBuf, KnownFile>,
-        copies: Vec<Option<FileStamp>>,
-    ) {
-        let paths = item.covered.iter().map(|file| &file.path);
-        let copies = paths.zip(copies);
-        let copies = copies.filter_map(|(path, stamp)| Some((path.clone(), stamp?)));
-        let mut now = FileMemory {
-            originals,
-            copies: copies.collect(),
-            ..before.clone()
-        };
-        if now != *before {
-            now.write(&self.stamps(&item.project, digest));
-        }
     }
 
     fn covered_list(&self, sha256: &str) -> PathBuf {
@@ -341,19 +302,6 @@ impl Approvals {
 
     fn hook_file(&self, sha256: &str) -> PathBuf {
         self.dir.join("hook-files").join(sha256)
-    }
-
-    /// Returns the approved bytes of a file. `None` if the copy is missing.
-    pub fn approved_bytes(
-        &self,
-        project: &Path,
-        approved: &ApprovalRecord,
-        path: &Path,
-    ) -> Option<Vec<u8>> {
-        let file = self
-            .copies(project, &approved.digest)
-            .join(inside_copies(path));
-        read_whole(&file).ok().map(|(bytes, _)| bytes)
     }
 
     /// Approves items as they were read. This replaces earlier approvals of the same hooks.
@@ -439,17 +387,15 @@ impl Approvals {
 
     /// Records an approval. It replaces the earlier approval of the same hook.
     fn record(&mut self, project: &Path, approved: ApprovalRecord) {
-        let place = key(project, &approved.source, &approved.name);
-        let place = self.book.places.get(&place).copied();
+        self.book.kept.retain(|kept| kept.here != project);
         let all = self.book.projects.entry(project.to_owned()).or_default();
-        let before = place.and_then(|place| all.get_mut(place));
+        let is_same =
+            |it: &&mut ApprovalRecord| it.name == approved.name && it.source == approved.source;
+        let before = all.iter_mut().find(is_same);
         let Some(before) = before else {
-            all.push(approved);
-            self.book.kept.retain(|kept| kept.here != project);
-            return;
+            return all.push(approved);
         };
         let replaced = std::mem::replace(before, approved);
-        self.book.kept.retain(|kept| kept.here != project);
         // `drop_unused_copies` keeps them for sessions that began earlier, counted from now.
         let copies = self.copies(project, &replaced.digest);
         let _touched = File::open(copies).and_then(|dir| dir.set_modified(SystemTime::now()));
@@ -538,7 +484,6 @@ impl Approvals {
                 ..approved
             };
             self.record(here, approved);
-            self.book = std::mem::take(&mut self.book).index();
         }
         self.write()?;
         drop(lock);
@@ -611,8 +556,8 @@ impl Approvals {
     ) -> Result<PathBuf, TrustError> {
         let digest = item.digest();
         let folder = self.copies(&item.project, &digest);
-        keep_own_copies(item, &folder)?;
-        let copies = map_parallel(&item.covered, |file| {
+        let files: Vec<&CoveredFile> = item.files.iter().chain(&item.covered).collect();
+        let copies = map_parallel(&files, |file| {
             let copy = folder.join(inside_copies(&file.path));
             let stamp = || FileStamp::of(&fs::symlink_metadata(&copy).ok()?);
             let before = stamp();
@@ -628,9 +573,23 @@ impl Approvals {
         });
         let copies = copies.into_iter().collect::<Result<Vec<_>, TrustError>>()?;
         remove_others(item, &folder)?;
+        let copies = files.iter().zip(copies);
+        let copies = copies.filter_map(|(file, stamp)| Some((file.path.clone(), stamp?)));
         let known = item.covered.iter();
         let known = known.filter_map(|file| Some((file.path.clone(), file.known.clone()?)));
-        self.remember(item, &digest, memory, known.collect(), copies);
+        let mut originals: BTreeMap<PathBuf, KnownFile> = known.collect();
+        if originals.is_empty() {
+            // A restored hook was read from its copies.
+            originals.clone_from(&memory.originals);
+        }
+        let mut now = FileMemory {
+            originals,
+            copies: copies.collect(),
+            ..memory.clone()
+        };
+        if now != *memory {
+            now.write(&self.stamps(&item.project, &digest));
+        }
         Ok(folder)
     }
 
@@ -697,9 +656,7 @@ impl Approvals {
         let refused = |source| TrustError::file(&path, source);
         let bytes = serde_json::to_vec_pretty(&self.book)
             .map_err(|error| refused(io::Error::other(error)))?;
-        write_private(&path, &bytes, 0o600).map_err(refused)?;
-        self.book = std::mem::take(&mut self.book).index();
-        Ok(())
+        write_private(&path, &bytes, 0o600).map_err(refused)
     }
 }
 
@@ -717,22 +674,6 @@ fn keep_blob(bytes: &[u8], path: impl Fn(&str) -> PathBuf) -> Result<String, Tru
         write_private(&path, bytes, 0o400).map_err(|source| TrustError::file(&path, source))?;
     }
     Ok(sha256)
-}
-
-/// Writes the copies of the files that an item names, where they are missing or changed.
-fn keep_own_copies(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
-    for file in &item.files {
-        let path = folder.join(inside_copies(&file.path));
-        let is_there = read_whole(&path)
-            .is_ok_and(|(bytes, may_run)| may_run == file.is_executable && *bytes == *file.bytes);
-        if !is_there {
-            // Read-only, so that a hook that tries to write to its approved file gets an error.
-            let mode = if file.is_executable { 0o500 } else { 0o400 };
-            write_private(&path, &file.bytes, mode)
-                .map_err(|source| TrustError::file(&path, source))?;
-        }
-    }
-    Ok(())
 }
 
 /// Removes files from the copies that are not part of the item, because approved code might load them.

@@ -217,10 +217,10 @@ fn read_project_file(
     let compared = approved.filter(|_| !is_review);
     if !is_review {
         let now = fs::metadata(&path).map_err(|error| error.to_string())?;
-        let size = approved.map(|approved| approvals.approved_size(&project.dir, approved));
+        let own = approved.and_then(|approved| approved.files.first());
         let may_be_read =
-            |size: Option<u64>| now.len() <= MAX_READ_CHANGED || size == Some(now.len());
-        if !size.is_some_and(may_be_read) {
+            |own: &CoveredFile| now.len() <= MAX_READ_CHANGED || own.size == now.len();
+        if !own.is_some_and(may_be_read) {
             return leave_unread(candidate, item, approvals);
         }
     }

@@ -183,7 +183,8 @@ async fn a_guard_that_is_named_by_the_working_folder_cannot_be_rewritten() {
 }
 
 #[tokio::test]
-async fn a_folder_that_becomes_a_link_after_the_approval_leads_a_name_of_an_approved_file_nowhere() {
+async fn a_folder_that_becomes_a_link_after_the_approval_leads_a_name_of_an_approved_file_nowhere()
+{
     // The first name keeps the file among the approved ones, so only the second one shows the attack.
     let command = "cat ./h/verdict > /dev/null; cat x/../h/verdict";
     let project = Project::new(&format!("command: '{command}'")).with("h/verdict", DENY);

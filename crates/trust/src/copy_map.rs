@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tenterhook_hookfile::HookAction;
 use tenterhook_shell::plain_words;
 
-use crate::project::{ProjectRoots, shown};
+use crate::project::shown;
 
 /// A word that names a file.
 ///
@@ -26,7 +26,7 @@ pub struct NamedPath {
 pub(crate) enum PathLocation {
     /// A part of a shell command line.
     Line(Range<usize>),
-    /// A part of a word, in a list of arguments or in a plain command.
+    /// A part of a word in a list of arguments.
     Word(usize, Range<usize>),
     /// A part of the value of a variable.
     Variable(usize, Range<usize>),
@@ -34,66 +34,47 @@ pub(crate) enum PathLocation {
     Nowhere,
 }
 
-/// Replaces paths of project files with the paths of their copies.
-#[derive(Debug)]
-pub(crate) struct CopyMap<'a> {
-    pub(crate) roots: ProjectRoots<'a>,
-    pub(crate) copies: &'a Path,
-}
-
-impl CopyMap<'_> {
-    /// Returns the path of a file's copy. A file that was missing at the time of the approval has no
-    /// copy, so the hook does not find it even if it appears in the project later.
-    fn path(&self, named: &NamedPath) -> PathBuf {
-        self.copies
-            .join(inside_copies(&shown(&named.path, self.roots.project)))
-    }
-
-    /// Replaces the paths in an action and its variables.
-    pub(crate) fn apply(
-        &self,
-        words: &[NamedPath],
-        action: &mut HookAction,
-        env: &mut [(String, String)],
-    ) {
-        let mut plain = None;
-        if let HookAction::Line { line, .. } = &*action {
-            plain = plain_words(line);
-        }
-        let mut is_rewritten = false;
-        // Start at the end, so that earlier ranges stay valid.
-        for named in words.iter().rev() {
-            let path = self.path(named).to_string_lossy().into_owned();
-            match (&named.location, &mut *action) {
-                (PathLocation::Line(range), HookAction::Line { line, .. }) => {
-                    line.replace_range(range.clone(), &quoted_if_needed(&path));
-                }
-                (PathLocation::Word(index, range), HookAction::Argv(argv)) => {
-                    replace(argv.get_mut(*index), range, &path);
-                }
-                (PathLocation::Word(index, range), HookAction::Line { .. }) => {
-                    let word = plain.as_mut().and_then(|words| words.get_mut(*index));
-                    replace(word, range, &path);
-                    is_rewritten = true;
-                }
-                (PathLocation::Variable(index, range), _) => {
-                    let value = env.get_mut(*index).map(|(_, value)| value);
-                    replace(value, range, &path);
-                }
-                (PathLocation::Line(_) | PathLocation::Word(..) | PathLocation::Nowhere, _) => {}
+/// Replaces the paths in an action and its variables with the paths of their copies. A file that was missing at the
+/// time of the approval has no copy, so the hook does not find it even if it appears in the project later.
+///
+/// # Errors
+/// Returns the reason if a word is not where the approval says. Otherwise the hook would use the file of the project.
+pub(crate) fn replace_with_copies(
+    named: &[NamedPath],
+    project: &Path,
+    copies: &Path,
+    action: &mut HookAction,
+    env: &mut [(String, String)],
+) -> Result<(), String> {
+    // Start at the end, so that earlier ranges stay valid.
+    for word in named.iter().rev() {
+        let path = copies.join(inside_copies(&shown(&word.path, project)));
+        let mut path = path.to_string_lossy().into_owned();
+        let (text, range) = match (&word.location, &mut *action) {
+            (PathLocation::Nowhere, _) => continue,
+            (PathLocation::Line(range), HookAction::Line { line, .. }) => {
+                path = quoted_if_needed(&path);
+                (Some(line), range)
+            }
+            (PathLocation::Word(index, range), HookAction::Argv(argv)) => {
+                (argv.get_mut(*index), range)
+            }
+            (PathLocation::Variable(index, range), _) => {
+                (env.get_mut(*index).map(|(_, value)| value), range)
+            }
+            (PathLocation::Line(range) | PathLocation::Word(_, range), _) => (None, range),
+        };
+        match text.filter(|text| text.get(range.clone()).is_some()) {
+            Some(text) => text.replace_range(range.clone(), &path),
+            None => {
+                return Err(format!(
+                    "the record of the approval is damaged: the hook does not name `{}` there",
+                    word.path.display()
+                ));
             }
         }
-        if let (HookAction::Line { line, .. }, Some(words), true) = (action, plain, is_rewritten) {
-            let words: Vec<String> = words.iter().map(|word| quoted_if_needed(word)).collect();
-            *line = words.join(" ");
-        }
     }
-}
-
-fn replace(text: Option<&mut String>, range: &Range<usize>, path: &str) {
-    if let Some(text) = text {
-        text.replace_range(range.clone(), path);
-    }
+    Ok(())
 }
 
 /// Quotes a word for a shell unless the shell would read it unchanged.

@@ -824,12 +824,14 @@ mod tests {
     }
 
     impl Project {
-        fn new(files: &[(&str, &str)]) -> Self {
+        /// Creates a project with these files, one a line: a path, a colon, and the text.
+        fn new(files: &str) -> Self {
             let home = tempfile::tempdir().unwrap();
             let dir = fs::canonicalize(home.path()).unwrap().join("project");
             let project = Self { _home: home, dir };
-            for (path, text) in files {
-                project.write(path, text);
+            for line in files.lines().filter(|line| !line.trim().is_empty()) {
+                let (path, text) = line.trim().split_once(':').unwrap();
+                project.write(path, text.trim());
             }
             project
         }
@@ -870,6 +872,11 @@ mod tests {
             .run()
         }
 
+        fn error(&self) -> String {
+            let error = self.cover(&FileMemory::default()).unwrap_err();
+            error.to_string()
+        }
+
         /// Returns the files as if they had been approved.
         fn approved(&self) -> ApprovedFiles {
             let covered = self.cover(&FileMemory::default()).unwrap();
@@ -891,14 +898,16 @@ mod tests {
 
     #[test]
     fn a_folder_is_covered_without_its_repository_and_what_cannot_be_copied() {
-        let project = Project::new(&[
-            ("ext/index.js", ""),
-            ("ext/a.md", ""),
-            ("ext/sub/.hidden", ""),
-            ("ext/.git/config", ""),
-            ("ext/sub/.git", ""),
-            ("other.md", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js:
+            ext/a.md:
+            ext/sub/.hidden:
+            ext/.git/config:
+            ext/sub/.git:
+            other.md:
+            "#,
+        );
         project.link("ext/lost", "missing");
         fs::create_dir(project.dir.join("ext/empty")).unwrap();
         project.link("ext/to-empty", "empty");
@@ -913,30 +922,23 @@ mod tests {
 
     #[test]
     fn packages_are_found_where_node_finds_them_with_what_they_need() {
-        let project = Project::new(&[
-            (
-                "ext/index.js",
-                "a @s/b/deep node:fs fs absent ./lib/x.js ../../outside",
-            ),
-            ("ext/lib/x.ts", "../../shared/y"),
-            ("shared/y.ts", "c"),
-            (
-                "ext/node_modules/a/package.json",
-                r#"{"peerDependencies": {"d": "1"}}"#,
-            ),
-            ("ext/node_modules/a/index.js", "not-searched"),
-            ("node_modules/a/index.js", ""),
-            (
-                "node_modules/@s/b/package.json",
-                r#"{"dependencies": {"e": "1"}}"#,
-            ),
-            ("node_modules/@s/b/node_modules/e/index.js", ""),
-            ("node_modules/@s/other/index.js", ""),
-            ("node_modules/c/index.js", ""),
-            ("node_modules/d/index.js", ""),
-            ("node_modules/e/index.js", ""),
-            ("node_modules/not-searched/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js: a @s/b/deep node:fs fs absent ./lib/x.js ../../outside
+            ext/lib/x.ts: ../../shared/y
+            shared/y.ts: c
+            ext/node_modules/a/package.json: {"peerDependencies": {"d": "1"}}
+            ext/node_modules/a/index.js: not-searched
+            node_modules/a/index.js:
+            node_modules/@s/b/package.json: {"dependencies": {"e": "1"}}
+            node_modules/@s/b/node_modules/e/index.js:
+            node_modules/@s/other/index.js:
+            node_modules/c/index.js:
+            node_modules/d/index.js:
+            node_modules/e/index.js:
+            node_modules/not-searched/index.js:
+            "#,
+        );
         assert_eq!(
             project.paths(),
             [
@@ -954,16 +956,15 @@ mod tests {
 
     #[test]
     fn links_of_package_managers_are_kept_as_links() {
-        let project = Project::new(&[
-            ("ext/index.js", "a w"),
-            (
-                "node_modules/.pnpm/a@1/node_modules/a/package.json",
-                r#"{"dependencies": {"b": "1"}}"#,
-            ),
-            ("node_modules/.pnpm/b@2/node_modules/b/index.js", ""),
-            ("node_modules/.pnpm/c@3/node_modules/c/index.js", ""),
-            ("packages/w/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js: a w
+            node_modules/.pnpm/a@1/node_modules/a/package.json: {"dependencies": {"b": "1"}}
+            node_modules/.pnpm/b@2/node_modules/b/index.js:
+            node_modules/.pnpm/c@3/node_modules/c/index.js:
+            packages/w/index.js:
+            "#,
+        );
         project.link("node_modules/a", ".pnpm/a@1/node_modules/a");
         project.link(
             "node_modules/.pnpm/a@1/node_modules/b",
@@ -986,39 +987,41 @@ mod tests {
     #[test]
     fn links_that_lead_out_are_errors() {
         for target in ["../other", "../../..", "/etc/passwd", "sub/../../other"] {
-            let project = Project::new(&[("ext/index.js", ""), ("ext/sub/a", ""), ("other", "")]);
+            let project = Project::new(
+                r#"
+            ext/index.js:
+            ext/sub/a:
+            other:
+            "#,
+            );
             project.link("ext/link", target);
-            let error = project.cover(&FileMemory::default()).unwrap_err();
+            let error = project.error();
             assert!(
-                matches!(error, CoverageError::LinkLeaves { .. }),
+                error.starts_with("`ext/link` is a link to `/"),
                 "{target}: {error}"
             );
-            assert!(
-                error.to_string().starts_with("`ext/link` is a link to `/"),
-                "{error}"
-            );
         }
-        let project = Project::new(&[("ext/index.js", "a")]);
+        let project = Project::new("ext/index.js: a");
         let outside = project.dir.with_file_name("outside");
         fs::create_dir_all(&outside).unwrap();
         project.link("node_modules/a", &outside);
-        let error = project.cover(&FileMemory::default()).unwrap_err();
+        let error = project.error();
         assert!(
-            error
-                .to_string()
-                .starts_with("`node_modules/a` is a link to `/"),
+            error.starts_with("`node_modules/a` is a link to `/"),
             "{error}"
         );
     }
 
     #[test]
     fn a_folder_that_is_reached_by_a_link_is_covered_under_its_name() {
-        let project = Project::new(&[
-            ("real/index.js", "a"),
-            ("real/b.md", ""),
-            ("real/sub/c.md", ""),
-            ("node_modules/a/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            real/index.js: a
+            real/b.md:
+            real/sub/c.md:
+            node_modules/a/index.js:
+            "#,
+        );
         project.link("ext", "real");
         project.link("real/link", "sub");
         assert_eq!(
@@ -1034,19 +1037,18 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_an_error_that_names_them() {
-        let project = Project::new(&[("ext/index.js", "a"), ("node_modules/a/index.js", "")]);
+        let project = Project::new("ext/index.js: a\nnode_modules/a/index.js:");
         let large = fs::File::create(project.dir.join("node_modules/a/data")).unwrap();
         large.set_len(MAX_COVERED_BYTES).unwrap();
-        let error = project.cover(&FileMemory::default()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            project.error(),
             "`ext` and the packages that it imports have 257 MiB; an approval covers at most 256 MiB"
         );
     }
 
     #[test]
     fn what_is_known_is_not_read_again_until_it_changes() {
-        let project = Project::new(&[("ext/index.js", ""), ("ext/x.js", "a")]);
+        let project = Project::new("ext/index.js:\next/x.js: a");
         project.write("node_modules/a/index.js", "");
         let path = project.dir.join("ext/x.js");
         let stamp = FileStamp::of(&fs::metadata(&path).unwrap()).unwrap();
@@ -1075,11 +1077,13 @@ mod tests {
         // Reading one of these files would take longer than anyone waits.
         let huge = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap();
         for planted in ["ext/planted.js", "ext/x.js", "node_modules/a/data"] {
-            let project = Project::new(&[
-                ("ext/index.js", "./x.js a"),
-                ("ext/x.js", ""),
-                ("node_modules/a/index.js", ""),
-            ]);
+            let project = Project::new(
+                r#"
+            ext/index.js: ./x.js a
+            ext/x.js:
+            node_modules/a/index.js:
+            "#,
+            );
             let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
             let approved = project.approved();
             let digests = |covered: Vec<CoveredFile>| -> Vec<(PathBuf, String)> {
@@ -1100,12 +1104,14 @@ mod tests {
 
     #[test]
     fn a_changed_file_of_the_same_size_is_not_searched_for_imports() {
-        let project = Project::new(&[
-            ("ext/index.js", "./x.js"),
-            ("ext/x.js", "a"),
-            ("node_modules/a/index.js", ""),
-            ("node_modules/b/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js: ./x.js
+            ext/x.js: a
+            node_modules/a/index.js:
+            node_modules/b/index.js:
+            "#,
+        );
         let approved = project.approved();
         project.write("ext/x.js", "b");
         let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
@@ -1116,7 +1122,7 @@ mod tests {
 
     #[test]
     fn the_extensions_of_a_folder_have_a_limit_together() {
-        let project = Project::new(&[("ext/index.js", ""), ("ext/a.md", "")]);
+        let project = Project::new("ext/index.js:\next/a.md:");
         for (files, bytes) in [(MAX_FILES_TOGETHER, 0), (0, MAX_BYTES_TOGETHER + 1)] {
             let budget = CoverageBudget::default();
             let memory = FileMemory::default();
@@ -1133,11 +1139,10 @@ mod tests {
 
     #[test]
     fn a_name_with_control_characters_is_shown_on_one_line() {
-        let project = Project::new(&[("ext/index.js", "")]);
+        let project = Project::new("ext/index.js:");
         project.link("ext/a\u{1b}[31m\nb", "/etc");
-        let error = project.cover(&FileMemory::default()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            project.error(),
             "`ext/a\\u{1b}[31m\\nb` is a link to `/etc`, which is not part of the extension"
         );
     }

@@ -65,13 +65,10 @@ impl DivergedHook {
 
     /// Returns the folder in which the approval does not apply: the current project.
     pub fn here(&self) -> &Path {
-        match &self.divergence {
-            Divergence::OtherFolder { here } => here,
-            Divergence::Changed
-            | Divergence::Moved
-            | Divergence::Missing
-            | Divergence::OtherRepository => &self.project,
+        if let Divergence::OtherFolder { here } = &self.divergence {
+            return here;
         }
+        &self.project
     }
 
     /// Returns whether the approval is for another folder or repository. The user has to decide then.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tenterhook_engine::Layer;
 use tenterhook_hookfile::{Environment, HookAction, HookDeclaration, Report};
 
-use crate::copy_map::CopyMap;
+use crate::copy_map::replace_with_copies;
 use crate::item::{ApprovalItem, HookOrder};
 use crate::mentions::mentioned;
 use crate::named_files::{NamedFiles, without_copy};
@@ -88,21 +88,17 @@ pub fn judge(
     let state = approvals.state(&item);
     let mut approved = None;
     if state == TrustState::Trusted {
-        let copies = match approvals.keep_copies(&item, &memory) {
-            Ok(copies) => copies,
-            Err(error) => {
-                let span = declaration.span;
-                let problem = report.problem(span, tenterhook_engine::error_chain(&error));
+        let copies = approvals.keep_copies(&item, &memory);
+        let copies = copies.map_err(|error| tenterhook_engine::error_chain(&error));
+        match copies.and_then(|copies| with_copies(declaration.clone(), &item, &copies)) {
+            Ok(declaration) => approved = Some(declaration),
+            Err(problem) => {
+                let problem = report.problem(declaration.span, problem);
                 report
                     .add(problem.hint("the hook runs only from the approved copies of its files"));
                 return None;
             }
-        };
-        let copies = CopyMap {
-            roots,
-            copies: &copies,
-        };
-        approved = Some(with_copies(declaration.clone(), &item, &copies));
+        }
     } else {
         item.unread.extend(notes(&item, declaration, roots));
     }
@@ -134,15 +130,20 @@ fn notes(
 fn with_copies(
     mut declaration: HookDeclaration,
     item: &ApprovalItem,
-    copies: &CopyMap<'_>,
-) -> ApprovedDeclaration {
+    copies: &Path,
+) -> Result<ApprovedDeclaration, String> {
     let original_command = declaration.action.text();
-    copies.apply(&item.named, &mut declaration.action, &mut declaration.env);
-    leave_project_out(&mut declaration, copies.roots.root);
+    let (action, env) = (&mut declaration.action, &mut declaration.env);
+    replace_with_copies(&item.named, &item.project, copies, action, env)?;
+    leave_project_out(&mut declaration, &item.root);
     if declaration.python.is_some() {
         declaration.python = declaration.action.python_script().and_then(Result::ok);
     }
-    ApprovedDeclaration::new(declaration, Layer::Project, original_command)
+    Ok(ApprovedDeclaration::new(
+        declaration,
+        Layer::Project,
+        original_command,
+    ))
 }
 
 /// Makes a command find its programs outside of the project. Files that it names in the project run
@@ -177,11 +178,6 @@ pub fn restore(
     declaration: HookDeclaration,
 ) -> Result<ApprovedDeclaration, String> {
     let item = approvals.restore(project, approved)?;
-    let roots = ProjectRoots {
-        dir: project,
-        project,
-        root: &item.root,
-    };
     if let Some(path) = without_copy(&item) {
         return Err(format!(
             "its command reads `{}` from the project, not from an approved copy",
@@ -195,11 +191,7 @@ pub fn restore(
     if restored.digest() != approved.digest {
         return Err("its definition no longer has the meaning that was approved".to_owned());
     }
-    let copies = CopyMap {
-        roots,
-        copies: &approvals.copies_of(project, approved),
-    };
-    Ok(with_copies(declaration, &item, &copies))
+    with_copies(declaration, &item, &approvals.copies_of(project, approved))
 }
 
 /// Returns the whole definition of a hook, one line per setting.

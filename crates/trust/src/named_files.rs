@@ -641,7 +641,7 @@ impl CommandReader<'_> {
 mod tests {
     use std::fs;
 
-    use crate::copy_map::CopyMap;
+    use crate::copy_map::replace_with_copies;
 
     use super::*;
 
@@ -682,11 +682,8 @@ mod tests {
         let covered = covered.unwrap().into_iter().map(|file| file.path);
         let named = read.into_iter().map(|file| file.path).chain(covered);
         let named = named.map(|path| path.display().to_string()).collect();
-        let copy_map = CopyMap {
-            roots,
-            copies: Path::new("/c"),
-        };
-        copy_map.apply(&files.words, &mut action, &mut []);
+        let copies = Path::new("/c");
+        replace_with_copies(&files.words, &project, copies, &mut action, &mut []).unwrap();
         let HookAction::Line { line: over, .. } = &action else {
             panic!("a line stays a line");
         };

@@ -42,8 +42,8 @@ const WRITING: Duration = Duration::from_mins(1);
 /// How long to wait before trying the lock again.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// The approvals of this user, as they were when this value was opened.
-#[derive(Debug)]
+/// The approvals of this user, as they were when this value was opened. The default has none.
+#[derive(Debug, Default)]
 pub struct Approvals {
     dir: PathBuf,
     book: Book,
@@ -88,15 +88,6 @@ impl Approvals {
     pub async fn identify(&mut self, items: &[ApprovalItem]) {
         let projects = items.iter().map(|item| item.project.as_path());
         Box::pin(self.repositories.identify(projects)).await;
-    }
-
-    /// Returns an empty set of approvals that has no file.
-    pub(crate) fn none() -> Self {
-        Self {
-            dir: PathBuf::new(),
-            book: Book::default(),
-            repositories: Repositories::default(),
-        }
     }
 
     /// Returns the path of the file of approvals.
@@ -448,27 +439,21 @@ impl Approvals {
         let identity = self.identity(here)?;
         let lock = self.lock()?;
         self.book = read_book(&self.dir)?;
-        let mut moved = Vec::new();
         // An approval that was given here takes precedence over one from elsewhere.
-        let is_here = |approved: &&ApprovalRecord| {
-            let mut known = self.approved(here).iter();
-            let is_same = |known: &ApprovalRecord| {
-                known.source == approved.source && known.name == approved.name
-            };
-            project != here && known.any(is_same)
+        let is_here = |it: &ApprovalRecord| {
+            project != here && self.find(here, &it.source, &it.name).is_some()
         };
-        for approved in self.approved(project).iter().filter(|it| !is_here(it)) {
+        let all = self.approved(project).iter();
+        let moved: Vec<ApprovalRecord> = all.filter(|it| !is_here(it)).cloned().collect();
+        for approved in &moved {
             let restored = self.restore(project, approved);
             let item = restored.map_err(|problem| TrustError::Invalid {
                 path: self.path(),
                 problem: format!("cannot accept the hook `{}`: {problem}", approved.name),
             })?;
-            let copies = self.copies(project, &approved.digest);
+            let copies = self.copies_of(project, approved);
             let root = item.root.clone();
-            moved.push((item.moved(here), copies, root, approved.clone()));
-        }
-        let count = moved.len();
-        for (item, copies, root, approved) in moved {
+            let item = item.moved(here);
             self.keep_copies_from(&item, &FileMemory::default(), |file| {
                 let below = file.path.strip_prefix(&item.root);
                 let before = below.map_or_else(|_| file.path.clone(), |below| root.join(below));
@@ -481,13 +466,13 @@ impl Approvals {
                 root: Some(item.root.clone()),
                 named: item.named.clone(),
                 repository: identity.clone(),
-                ..approved
+                ..approved.clone()
             };
             self.record(here, approved);
         }
         self.write()?;
         drop(lock);
-        Ok(count)
+        Ok(moved.len())
     }
 
     /// Records that the gates of a project's approvals keep denying in `here`, so that Tenterhook

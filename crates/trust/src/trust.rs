@@ -25,7 +25,7 @@ pub enum Trust {
 impl Trust {
     /// Trusts nothing: no hook of the project layer runs.
     pub fn none() -> Self {
-        Self::Approved(Arc::new(Approvals::none()))
+        Self::Approved(Arc::default())
     }
 
     /// Returns the approvals if they decide.

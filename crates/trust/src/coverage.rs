@@ -20,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::covered_file::{CoveredFile, KnownFile, ReadFile, hex_digest};
+use crate::covered_file::{CoveredFile, hex_digest};
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
 use crate::private_file::may_execute;
@@ -257,8 +257,6 @@ impl CoverageError {
 enum Walked {
     File(PathBuf, Box<Metadata>),
     Link(PathBuf),
-    /// A socket or another entry that is not copied.
-    Other,
 }
 
 /// A file or link that was found.
@@ -322,49 +320,39 @@ impl CoverageSearch<'_> {
         let own = shown(path, self.project);
         let known = self.memory.originals.get(&own);
         let stamp = FileStamp::of(metadata);
-        let approved = match self.approved {
-            Some(approved) => {
-                let like = approved.like(&own, metadata);
-                Some(like.ok_or_else(|| self.differs(path))?)
-            }
-            None => None,
+        let approved = self.approved.and_then(|all| all.like(&own, metadata));
+        let is_approved = |sha256: &str| {
+            self.approved.is_none() || approved.is_some_and(|file| file.sha256 == sha256)
         };
-        let is_approved = |sha256: &str| approved.is_none_or(|file| file.sha256 == sha256);
         let known = known.filter(|known| stamp == Some(known.stamp) && is_approved(&known.sha256));
-        let mut file = CoveredFile {
-            path: own,
-            target: path.to_owned(),
-            sha256: String::new(),
-            size: metadata.len(),
-            is_executable: may_execute(metadata),
-            link: None,
-            known: known.cloned(),
-            bytes: Arc::default(),
-        };
         if let Some(known) = known {
-            file.sha256.clone_from(&known.sha256);
+            let file = CoveredFile {
+                path: own,
+                target: path.to_owned(),
+                sha256: known.sha256.clone(),
+                size: metadata.len(),
+                is_executable: may_execute(metadata),
+                known: Some(known.clone()),
+                ..CoveredFile::default()
+            };
             return Ok((file, known.imports.clone()));
         }
         let names_modules = self.is_script(path) || is_package_description(path);
         let text_limit = if names_modules { MAX_SCRIPT } else { 0 };
         let limit = approved.map_or(MAX_COVERED_BYTES, |file| file.size);
-        let read = ReadFile::read(path, limit, text_limit);
-        let read = read.map_err(|source| self.unreadable(path, source))?;
-        if !is_approved(&read.sha256) {
+        let read = CoveredFile::scan(path, own, limit, text_limit);
+        let (mut file, text) = read.map_err(|source| self.unreadable(path, source))?;
+        if !is_approved(&file.sha256) {
             return Err(self.differs(path));
         }
-        let imports = match &read.text {
-            Some(text) if is_package_description(path) => dependencies(text),
-            Some(text) if names_modules => (self.imports)(text),
+        let imports = match text {
+            Some(text) if is_package_description(path) => dependencies(&text),
+            Some(text) if names_modules => (self.imports)(&text),
             Some(_) | None => Vec::new(),
         };
-        file.known = read.stamp.map(|stamp| KnownFile {
-            stamp,
-            sha256: read.sha256.clone(),
-            imports: imports.clone(),
-        });
-        (file.sha256, file.size) = (read.sha256, read.size);
-        file.is_executable = read.is_executable;
+        if let Some(known) = &mut file.known {
+            known.imports.clone_from(&imports);
+        }
         Ok((file, imports))
     }
 
@@ -425,7 +413,6 @@ impl Search<'_> {
             match entry {
                 Walked::File(path, metadata) => self.add_file(path, metadata)?,
                 Walked::Link(path) => self.add_link(path),
-                Walked::Other => {}
             }
         }
         self.check_limits(self.found.len())
@@ -455,19 +442,22 @@ impl Search<'_> {
                     continue;
                 }
                 files += 1;
-                // Only the number matters then.
-                let is_counted = files > MAX_COVERED_FILES;
-                walked.push(if is_counted || !(kind.is_symlink() || kind.is_file()) {
-                    Walked::Other
-                } else if kind.is_symlink() {
-                    Walked::Link(path)
-                } else {
+                // Only the number matters then. A socket is not copied.
+                if files > MAX_COVERED_FILES {
+                    continue;
+                }
+                if kind.is_symlink() {
+                    walked.push(Walked::Link(path));
+                } else if kind.is_file() {
                     let metadata = entry.metadata();
                     let metadata =
                         metadata.map_err(|source| self.given.unreadable(&path, source))?;
-                    Walked::File(path, Box::new(metadata))
-                });
+                    walked.push(Walked::File(path, Box::new(metadata)));
+                }
             }
+        }
+        if files > MAX_COVERED_FILES {
+            return Err(self.too_many(files));
         }
         Ok(walked.into())
     }
@@ -698,11 +688,8 @@ impl Search<'_> {
                         path: shown(path, project),
                         target: self.real_path(target),
                         sha256: hex_digest(link.as_os_str().as_encoded_bytes()),
-                        size: 0,
-                        is_executable: false,
                         link: Some(link),
-                        known: None,
-                        bytes: Arc::default(),
+                        ..CoveredFile::default()
                     });
                 }
             }
@@ -816,6 +803,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::covered_file::KnownFile;
 
     /// A project, with an extension in `ext`.
     struct Project {
@@ -899,14 +887,14 @@ mod tests {
     #[test]
     fn a_folder_is_covered_without_its_repository_and_what_cannot_be_copied() {
         let project = Project::new(
-            r#"
+            "
             ext/index.js:
             ext/a.md:
             ext/sub/.hidden:
             ext/.git/config:
             ext/sub/.git:
             other.md:
-            "#,
+            ",
         );
         project.link("ext/lost", "missing");
         fs::create_dir(project.dir.join("ext/empty")).unwrap();
@@ -988,11 +976,11 @@ mod tests {
     fn links_that_lead_out_are_errors() {
         for target in ["../other", "../../..", "/etc/passwd", "sub/../../other"] {
             let project = Project::new(
-                r#"
+                "
             ext/index.js:
             ext/sub/a:
             other:
-            "#,
+            ",
             );
             project.link("ext/link", target);
             let error = project.error();
@@ -1015,12 +1003,12 @@ mod tests {
     #[test]
     fn a_folder_that_is_reached_by_a_link_is_covered_under_its_name() {
         let project = Project::new(
-            r#"
+            "
             real/index.js: a
             real/b.md:
             real/sub/c.md:
             node_modules/a/index.js:
-            "#,
+            ",
         );
         project.link("ext", "real");
         project.link("real/link", "sub");
@@ -1078,11 +1066,11 @@ mod tests {
         let huge = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap();
         for planted in ["ext/planted.js", "ext/x.js", "node_modules/a/data"] {
             let project = Project::new(
-                r#"
+                "
             ext/index.js: ./x.js a
             ext/x.js:
             node_modules/a/index.js:
-            "#,
+            ",
             );
             let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
             let approved = project.approved();
@@ -1105,12 +1093,12 @@ mod tests {
     #[test]
     fn a_changed_file_of_the_same_size_is_not_searched_for_imports() {
         let project = Project::new(
-            r#"
+            "
             ext/index.js: ./x.js
             ext/x.js: a
             node_modules/a/index.js:
             node_modules/b/index.js:
-            "#,
+            ",
         );
         let approved = project.approved();
         project.write("ext/x.js", "b");

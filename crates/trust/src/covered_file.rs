@@ -16,7 +16,7 @@ use crate::private_file::{make_private, may_execute, open_itself, read_whole};
 const CHUNK: usize = 64 << 10;
 
 /// A file that a hook names, or a file or link of a folder or package that an approval covers whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoveredFile {
     /// The path by which it is named. Relative to the project if the file is in it.
@@ -61,10 +61,52 @@ impl CoveredFile {
             sha256: hex_digest(&bytes),
             size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             is_executable,
-            link: None,
-            known: None,
             bytes: bytes.into(),
+            ..Self::default()
         })
+    }
+
+    /// Reads a file of a folder that is covered whole: itself, not the target of a link. Also returns its text if it is
+    /// at most `text_limit` bytes long. A file that grows beyond `limit` bytes is an error. `shown` is its path in the
+    /// approval. It is known if it did not change while it was read, and not shortly before.
+    pub(crate) fn scan(
+        path: &Path,
+        shown: PathBuf,
+        limit: u64,
+        text_limit: u64,
+    ) -> io::Result<(Self, Option<String>)> {
+        let grows = || io::Error::other("it grows while it is read");
+        let (file, metadata) = open_itself(path)?;
+        if metadata.len() > limit {
+            return Err(grows());
+        }
+        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
+        let mut bytes = Vec::new();
+        let bounded = (&file).take(limit.saturating_add(1));
+        let (sha256, size) = if metadata.len() <= text_limit {
+            pour(bounded, &mut bytes)?
+        } else {
+            pour(bounded, &mut io::sink())?
+        };
+        if size > limit {
+            return Err(grows());
+        }
+        let after = FileStamp::of(&file.metadata()?);
+        let known = stamp.filter(|stamp| after == Some(*stamp));
+        let file = Self {
+            path: shown,
+            target: path.to_owned(),
+            size,
+            is_executable: may_execute(&metadata),
+            known: known.map(|stamp| KnownFile {
+                stamp,
+                sha256: sha256.clone(),
+                imports: Vec::new(),
+            }),
+            sha256,
+            ..Self::default()
+        };
+        Ok((file, String::from_utf8(bytes).ok()))
     }
 
     /// Returns the same file without its content.
@@ -126,64 +168,21 @@ impl CoveredFile {
 }
 
 /// Creates a link. Replaces a file or link that is already there.
-#[cfg(unix)]
 fn place_link(link: &Path, to: &Path) -> io::Result<()> {
     if fs::symlink_metadata(to).is_ok() {
         fs::remove_file(to)?;
     }
-    std::os::unix::fs::symlink(link, to)
-}
-
-/// Links are copied only where Tenterhook knows how to create them.
-#[cfg(not(unix))]
-fn place_link(_link: &Path, _to: &Path) -> io::Result<()> {
-    Err(io::Error::other(
-        "it is a symbolic link, which is not supported here",
-    ))
-}
-
-/// The content of a file that was just read.
-#[derive(Debug)]
-pub(crate) struct ReadFile {
-    pub(crate) sha256: String,
-    pub(crate) size: u64,
-    pub(crate) is_executable: bool,
-    /// Its stamp, if it did not change while it was read, and not shortly before.
-    pub(crate) stamp: Option<FileStamp>,
-    /// Its text, if that was wanted.
-    pub(crate) text: Option<String>,
-}
-
-impl ReadFile {
-    /// Reads a file itself, not the target of a link. Keeps its text if it is at most `text_limit` bytes
-    /// long. A file that grows beyond `limit` bytes is an error.
-    pub(crate) fn read(path: &Path, limit: u64, text_limit: u64) -> io::Result<Self> {
-        let (file, metadata) = open_itself(path)?;
-        if metadata.len() > limit {
-            return Err(io::Error::other("it grows while it is read"));
-        }
-        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
-        let mut bounded = (&file).take(limit.saturating_add(1));
-        let (sha256, size, text) = if metadata.len() <= text_limit {
-            let mut bytes = Vec::new();
-            bounded.read_to_end(&mut bytes)?;
-            let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            (hex_digest(&bytes), size, String::from_utf8(bytes).ok())
-        } else {
-            let (sha256, size) = pour(bounded, &mut io::sink())?;
-            (sha256, size, None)
-        };
-        if size > limit {
-            return Err(io::Error::other("it grows while it is read"));
-        }
-        let after = FileStamp::of(&file.metadata()?);
-        Ok(Self {
-            sha256,
-            size,
-            is_executable: may_execute(&metadata),
-            stamp: stamp.filter(|stamp| after == Some(*stamp)),
-            text,
-        })
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(link, to)
+    }
+    #[cfg(not(unix))]
+    {
+        let problem = format!(
+            "it is a link to `{}`, which is not supported here",
+            link.display()
+        );
+        Err(io::Error::other(problem))
     }
 }
 

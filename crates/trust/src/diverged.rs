@@ -73,10 +73,11 @@ impl DivergedHook {
 
     /// Returns whether the approval is for another folder or repository. The user has to decide then.
     pub fn is_displaced(&self) -> bool {
-        match self.divergence {
-            Divergence::OtherRepository | Divergence::OtherFolder { .. } => true,
-            Divergence::Changed | Divergence::Moved | Divergence::Missing => false,
-        }
+        let divergence = &self.divergence;
+        matches!(
+            divergence,
+            Divergence::OtherRepository | Divergence::OtherFolder { .. }
+        )
     }
 
     /// Returns the hooks that deny in place of this one.
@@ -137,32 +138,30 @@ pub fn unrunnable_reason(name: &str, problem: &str) -> String {
     )
 }
 
-/// Returns the hooks that were approved in another copy of the current repository, with the hooks
-/// that deny in their place. Leaves out hooks that are approved here too.
-pub fn displaced_hooks(approvals: &Approvals) -> Vec<(DivergedHook, Vec<HookSpec>)> {
+/// Returns the hooks that were approved in another copy of the current repository. Their gates deny. Leaves out hooks
+/// that are approved here too.
+pub fn displaced_hooks(approvals: &Approvals) -> Vec<DivergedHook> {
     let mut found = Vec::new();
     for (project, here) in approvals.elsewhere() {
-        let is_here = |approved: &ApprovalRecord| {
-            let mut known = approvals.approved(here).iter();
-            known.any(|known| known.source == approved.source && known.name == approved.name)
-        };
-        let missing = approvals.approved(project).iter();
-        for approved in missing.filter(|approved| !is_here(approved)) {
+        for approved in approvals.approved(project) {
+            if approvals
+                .find(here, &approved.source, &approved.name)
+                .is_some()
+            {
+                continue;
+            }
             let problem = format!(
                 "it was approved in `{}`, and `{}` is another folder",
                 project.display(),
                 here.display()
             );
-            let hook = DivergedHook::new(
+            let here = here.to_owned();
+            found.push(DivergedHook::new(
                 project,
                 approved,
-                Divergence::OtherFolder {
-                    here: here.to_owned(),
-                },
+                Divergence::OtherFolder { here },
                 Some(displaced_reason(&approved.name, &problem)),
-            );
-            let denials = hook.denials();
-            found.push((hook, denials));
+            ));
         }
     }
     found

@@ -290,15 +290,9 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, TrustError> {
 
 /// Removes the oldest files of a folder if there are too many. A file that cannot be removed does no harm.
 fn drop_oldest(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return;
-    };
-    let mut known: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
-        })
-        .collect();
+    let paths = files(dir).into_iter().flatten();
+    let known = paths.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)));
+    let mut known: Vec<(SystemTime, PathBuf)> = known.collect();
     known.sort();
     let extra = known.len().saturating_sub(MAX_DENIALS);
     for (_, path) in known.into_iter().take(extra) {

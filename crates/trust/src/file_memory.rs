@@ -10,15 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::covered_file::KnownFile;
 use crate::private_file::{check_owner, read_whole, write_private};
 
-/// The version of the format.
-const VERSION: u32 = 1;
-
 /// What is known about the files of one approval, by their paths in the project.
 ///
-/// It only saves reads. Without it, every file is read.
+/// It only saves reads. Without it, or if it has another format, every file is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMemory {
-    pub(crate) version: u32,
     /// The files of the project.
     pub(crate) originals: BTreeMap<PathBuf, KnownFile>,
     /// The approved copies, as they were written or last verified.
@@ -33,9 +29,7 @@ impl FileMemory {
             .ok()
             .and_then(|()| read_whole(path).ok())
             .and_then(|(bytes, _)| serde_json::from_slice(&bytes).ok());
-        known
-            .filter(|known: &Self| known.version == VERSION)
-            .unwrap_or_default()
+        known.unwrap_or_default()
     }
 
     /// Returns whether a copy with this stamp was written or verified before.
@@ -44,8 +38,7 @@ impl FileMemory {
     }
 
     /// Stores what is known. A failure is ignored, because the files are read then.
-    pub(crate) fn write(&mut self, path: &Path) {
-        self.version = VERSION;
+    pub(crate) fn write(&self, path: &Path) {
         if let Ok(bytes) = serde_json::to_vec(self) {
             let _written = write_private(path, &bytes, 0o600);
         }

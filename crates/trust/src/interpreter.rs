@@ -35,10 +35,9 @@ pub fn check_interpreter(
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let spaces = text.iter().take_while(|byte| b" \t".contains(byte)).count();
     let text = text.get(spaces..).unwrap_or_default();
-    let Some(line) = text.strip_prefix(b"#!") else {
+    let Some(line) = first_line(text) else {
         return Ok(None);
     };
-    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if line.len() + "#!".len() >= MAX_FIRST_LINE || line.contains(&0) {
         return Err("its first line is too long or contains a zero byte".to_owned());
     }
@@ -151,10 +150,15 @@ pub fn interpreter_version(bytes: &[u8], dir: &Path) -> String {
     version().unwrap_or_default()
 }
 
+/// Returns what is behind `#!` in the first line of a script.
+fn first_line(bytes: &[u8]) -> Option<&[u8]> {
+    let line = bytes.strip_prefix(b"#!")?;
+    line.split(|byte| *byte == b'\n').next()
+}
+
 /// Returns the program that the first line of a script starts. The error is its name, if it does not exist.
 fn started(bytes: &[u8], dir: &Path) -> Option<Result<PathBuf, String>> {
-    let line = bytes.strip_prefix(b"#!")?;
-    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = first_line(bytes)?;
     let line = String::from_utf8_lossy(line.get(..line.len().min(MAX_FIRST_LINE))?);
     // A carriage return is part of the name, which is why a script with Windows line ends fails.
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
@@ -198,72 +202,61 @@ mod tests {
     #[test]
     fn an_interpreter_of_the_project_or_with_something_to_load_is_refused() {
         let (dir, root) = (Path::new("/p/sub"), Path::new("/p"));
-        for (line, is_refused) in [
-            ("#!/bin/sh\n", false),
-            ("#! /bin/sh -e\n", false),
-            ("#!/bin/bash -euo pipefail\n", false),
-            ("#!/usr/bin/env sh\n", false),
-            ("#!/usr/bin/env -S LANG=C sh -e\n", true),
-            ("#!/usr/bin/env -S python3 -I -u\n", false),
-            ("#!/usr/bin/python3.12 -IB\n", false),
-            ("#!/usr/bin/env -S node --no-warnings\n", false),
-            ("#!/usr/bin/perl -wT\n", false),
-            ("#!/usr/bin/awk -f\n", false),
-            ("#!/usr/bin/fish\n", false),
-            ("\x7fELF", false),
-            ("#!/p/bin/sh\n", true),
-            ("#!bin/sh\n", true),
-            ("#!\n", true),
-            ("#!/usr/bin/env\n", true),
-            ("#!/usr/bin/env ./tool\n", true),
-            ("#!/usr/bin/env -S LANG=C ./tool\n", true),
-            ("#!/usr/bin/env -S sh payload\n", true),
-            ("#!/bin/sh ./payload\n", true),
-            ("#!/proc/self/cwd/payload\n", true),
-            ("#!/usr/bin/python3 -mevil\n", true),
-            ("#!/usr/bin/python3 -Im evil\n", true),
-            ("#!/usr/bin/python3 -Werror::evil.Warning\n", true),
-            ("#!/usr/bin/env -S node --require=./evil.js\n", true),
-            ("#!/usr/bin/env -S node --import ./evil.js\n", true),
+        for (line, is_noted) in [
+            ("#!/bin/sh\n", Ok(false)),
+            ("#! /bin/sh -e\n", Ok(false)),
+            ("#!/bin/bash -euo pipefail\n", Ok(false)),
+            ("#!/usr/bin/env sh\n", Ok(false)),
+            ("#!/usr/bin/env -S LANG=C sh -e\n", Err(())),
+            ("#!/usr/bin/env -S python3 -I -u\n", Ok(false)),
+            ("#!/usr/bin/python3.12 -IB\n", Ok(false)),
+            ("#!/usr/bin/env -S node --no-warnings\n", Ok(false)),
+            ("#!/usr/bin/perl -wT\n", Ok(false)),
+            ("#!/usr/bin/awk -f\n", Ok(true)),
+            ("#!/usr/bin/make\n", Ok(true)),
+            ("#!/usr/bin/env bun\n", Ok(true)),
+            ("#!/usr/bin/env -S uv run --script\n", Ok(true)),
+            ("#!/usr/bin/env python3\n", Ok(false)),
+            ("#!/usr/bin/fish\n", Ok(true)),
+            ("\x7fELF", Ok(false)),
+            ("#!/p/bin/sh\n", Err(())),
+            ("#!bin/sh\n", Err(())),
+            ("#!\n", Err(())),
+            ("#!/usr/bin/env\n", Err(())),
+            ("#!/usr/bin/env ./tool\n", Err(())),
+            ("#!/usr/bin/env -S LANG=C ./tool\n", Err(())),
+            ("#!/usr/bin/env -S sh payload\n", Err(())),
+            ("#!/bin/sh ./payload\n", Err(())),
+            ("#!/proc/self/cwd/payload\n", Err(())),
+            ("#!/usr/bin/python3 -mevil\n", Err(())),
+            ("#!/usr/bin/python3 -Im evil\n", Err(())),
+            ("#!/usr/bin/python3 -Werror::evil.Warning\n", Err(())),
+            ("#!/usr/bin/env -S node --require=./evil.js\n", Err(())),
+            ("#!/usr/bin/env -S node --import ./evil.js\n", Err(())),
             (
                 "#!/usr/bin/env -S NODE_OPTIONS=--require=./evil.js node\n",
-                true,
+                Err(()),
             ),
-            ("#!/usr/bin/env -S PYTHONPATH=. python3\n", true),
-            ("#!/usr/bin/env -S PATH=.:/bin python3\n", true),
-            ("#!/usr/bin/env -S BASH_ENV=./evil.sh bash\n", true),
-            ("#!/usr/bin/env -SPYTHONPATH=. python3\n", true),
-            ("#!/usr/bin/env -C sub python3\n", true),
-            ("#!/usr/bin/env -S PYTHON\\x50ATH=. python3\n", true),
-            ("#!/usr/bin/make -fevil.mk\n", true),
-            ("#!/usr/bin/perl -I.\n", true),
-            ("#!/usr/bin/perl -Mevil\n", true),
-            ("#!/usr/bin/ruby -r./evil\n", true),
-            ("#!/bin/bash --rcfile evil -i\n", true),
-            ("#!/bin/sh -o evil\n", true),
-            ("  #!/usr/bin/perl -I.\n", true),
-            ("\u{feff}#!/usr/bin/perl -I.\n", true),
+            ("#!/usr/bin/env -S PYTHONPATH=. python3\n", Err(())),
+            ("#!/usr/bin/env -S PATH=.:/bin python3\n", Err(())),
+            ("#!/usr/bin/env -S BASH_ENV=./evil.sh bash\n", Err(())),
+            ("#!/usr/bin/env -SPYTHONPATH=. python3\n", Err(())),
+            ("#!/usr/bin/env -C sub python3\n", Err(())),
+            ("#!/usr/bin/env -S PYTHON\\x50ATH=. python3\n", Err(())),
+            ("#!/usr/bin/make -fevil.mk\n", Err(())),
+            ("#!/usr/bin/perl -I.\n", Err(())),
+            ("#!/usr/bin/perl -Mevil\n", Err(())),
+            ("#!/usr/bin/ruby -r./evil\n", Err(())),
+            ("#!/bin/bash --rcfile evil -i\n", Err(())),
+            ("#!/bin/sh -o evil\n", Err(())),
+            ("  #!/usr/bin/perl -I.\n", Err(())),
+            ("\u{feff}#!/usr/bin/perl -I.\n", Err(())),
         ] {
             let checked = check_interpreter(line.as_bytes(), dir, root, None);
-            assert_eq!(checked.is_err(), is_refused, "{line}: {checked:?}");
+            let found = checked.as_ref().map(Option::is_some).map_err(|_| ());
+            assert_eq!(found, is_noted, "{line}: {checked:?}");
         }
         let long = format!("#!/bin/sh {}\n", "x".repeat(MAX_FIRST_LINE));
         assert!(check_interpreter(long.as_bytes(), dir, root, None).is_err());
-    }
-
-    #[test]
-    fn an_interpreter_that_is_not_known_is_noted() {
-        let (dir, root) = (Path::new("/p"), Path::new("/p"));
-        for (line, is_noted) in [
-            ("#!/bin/sh -e\n", false),
-            ("#!/usr/bin/env python3\n", false),
-            ("#!/usr/bin/make\n", true),
-            ("#!/usr/bin/env bun\n", true),
-            ("#!/usr/bin/awk -f\n", true),
-            ("#!/usr/bin/env -S uv run --script\n", true),
-        ] {
-            let note = check_interpreter(line.as_bytes(), dir, root, None).unwrap();
-            assert_eq!(note.is_some(), is_noted, "{line}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Compares hooks of a project's hook file with their approvals, and makes them run approved copies.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tenterhook_engine::Layer;
 use tenterhook_hookfile::{Environment, HookAction, HookDeclaration, Report};
@@ -53,7 +53,9 @@ pub fn judge(
             approved: None,
         });
     }
-    let dir = project.dir.join(working_dir(environment, declaration));
+    let dir = declaration.working_dir.as_ref();
+    let dir = dir.map(|(dir, _)| project.dir.join(environment.expand_path(dir)));
+    let dir = dir.unwrap_or_else(|| project.dir.clone());
     let roots = ProjectRoots {
         dir: &dir,
         project: &project.dir,
@@ -159,12 +161,6 @@ fn leave_project_out(declaration: &mut HookDeclaration, root: &Path) {
     }
 }
 
-fn working_dir(environment: &Environment, declaration: &HookDeclaration) -> PathBuf {
-    let dir = declaration.working_dir.as_ref();
-    let expanded = dir.map(|(dir, _)| environment.expand_path(dir));
-    expanded.unwrap_or_default()
-}
-
 /// Makes a declaration, which was read from the approved copy of its hook file, run the approved
 /// copies of its files.
 ///
@@ -237,43 +233,4 @@ fn definition_text(declaration: &HookDeclaration) -> String {
         }
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use tenterhook_process::Shell;
-
-    use super::*;
-
-    #[test]
-    fn a_line_without_copies_of_all_of_its_files_is_known() {
-        let home = tempfile::tempdir().unwrap();
-        let project = std::fs::canonicalize(home.path()).unwrap();
-        std::fs::write(project.join("a.sh"), "").unwrap();
-        let roots = ProjectRoots {
-            dir: &project,
-            project: &project,
-            root: &project,
-        };
-        for (line, lacks_copy) in [
-            ("sh a.sh", false),
-            ("sh a.sh && ./a.sh", false),
-            ("sh -c ./a.sh", false),
-            ("sh -c './a.sh x'", true),
-            ("sh a.sh; sh -c './a.sh x'", true),
-        ] {
-            let action = HookAction::Line {
-                shell: Shell::Sh,
-                line: line.to_owned(),
-            };
-            let mut files = NamedFiles::of(&action, &[], roots);
-            let project = Project::of(&project);
-            let item = ApprovalItem {
-                files: files.read(roots).unwrap(),
-                named: files.words,
-                ..ApprovalItem::new(&project, PathBuf::new(), String::new())
-            };
-            assert_eq!(without_copy(&item).is_some(), lacks_copy, "{line}");
-        }
-    }
 }

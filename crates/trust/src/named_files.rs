@@ -84,12 +84,9 @@ impl NamedFiles {
                 reader.add_line(line);
             }
             HookAction::Argv(argv) => {
-                let words = argv.iter().enumerate().map(|(index, text)| Word {
-                    raw: text.clone(),
-                    shown: text.clone(),
-                    text: Some(text.clone()),
-                    kind: LineWordKind::Plain,
-                    place: PathLocation::Word(index, 0..text.len()),
+                let words = argv.iter().enumerate().map(|(index, text)| {
+                    let place = PathLocation::Word(index, 0..text.len());
+                    Word::known(text.clone(), text, LineWordKind::Plain, place)
                 });
                 reader.add_command(&words.collect::<Vec<_>>());
             }
@@ -104,13 +101,9 @@ impl NamedFiles {
         }
         reader.dir = Some(roots.dir.to_owned());
         for (index, (name, value)) in env.iter().enumerate() {
-            reader.add_assignment(&Word {
-                raw: format!("{name}={value}"),
-                shown: format!("{name}={value}"),
-                text: Some(value.clone()),
-                kind: LineWordKind::Assignment,
-                place: PathLocation::Variable(index, 0..value.len()),
-            });
+            let (raw, kind) = (format!("{name}={value}"), LineWordKind::Assignment);
+            let place = PathLocation::Variable(index, 0..value.len());
+            reader.add_assignment(&Word::known(raw, value, kind, place));
         }
         reader.files
     }
@@ -278,6 +271,17 @@ struct Value<'a> {
 }
 
 impl Word {
+    /// Describes a word that no shell reads.
+    fn known(raw: String, text: &str, kind: LineWordKind, place: PathLocation) -> Self {
+        Self {
+            shown: raw.clone(),
+            raw,
+            text: Some(text.to_owned()),
+            kind,
+            place,
+        }
+    }
+
     /// Returns the name of the variable that the word sets.
     fn variable(&self) -> Option<&str> {
         let (name, _) = self.raw.split_once('=')?;
@@ -642,11 +646,22 @@ mod tests {
     use std::fs;
 
     use crate::copy_map::replace_with_copies;
+    use crate::project::Project;
 
     use super::*;
 
-    /// Creates a project and returns the files that a line names, the notes, and the line with copies.
-    fn read(line: &str) -> (Vec<String>, Vec<String>, String) {
+    /// What was found in a line.
+    struct Found {
+        /// The files that the approval covers.
+        named: Vec<String>,
+        unread: Vec<String>,
+        /// The line with copies.
+        over: String,
+        lacks_copy: bool,
+    }
+
+    /// Creates a project and reads a line of a hook in it.
+    fn read(line: &str) -> Found {
         let home = tempfile::tempdir().unwrap();
         let project = fs::canonicalize(home.path()).unwrap();
         for file in [
@@ -678,6 +693,11 @@ mod tests {
         };
         let mut files = NamedFiles::of(&action, &[], roots);
         let read = files.read(roots).unwrap();
+        let item = ApprovalItem {
+            files: read.clone(),
+            named: files.words.clone(),
+            ..ApprovalItem::new(&Project::of(&project), PathBuf::new(), String::new())
+        };
         let covered = files.cover(&read, roots, &FileMemory::default(), None);
         let covered = covered.unwrap().into_iter().map(|file| file.path);
         let named = read.into_iter().map(|file| file.path).chain(covered);
@@ -688,15 +708,20 @@ mod tests {
             panic!("a line stays a line");
         };
         let over = over.replace(project.to_str().unwrap(), "ROOT");
-        (named, files.unread, over)
+        Found {
+            named,
+            unread: files.unread,
+            over,
+            lacks_copy: without_copy(&item).is_some(),
+        }
     }
 
     /// Asserts what an approval of a line covers, the line with copies, and that no note is shown.
     fn assert_covers(line: &str, named: &[&str], expected: &str) {
-        let (found, unread, over) = read(line);
-        assert_eq!(found, named, "{line}");
-        assert_eq!(over, expected, "{line}");
-        assert_eq!(unread, Vec::<String>::new(), "{line}");
+        let found = read(line);
+        assert_eq!(found.named, named, "{line}");
+        assert_eq!(found.over, expected, "{line}");
+        assert_eq!(found.unread, Vec::<String>::new(), "{line}");
     }
 
     #[test]
@@ -840,7 +865,7 @@ mod tests {
             ("X=\"$(./x)\"", "$(./x)"),
             ("h/check.sh >&2 h/own.log", "`h/own.log` is a log"),
         ] {
-            let (_, unread, _) = read(line);
+            let unread = read(line).unread;
             assert!(
                 unread.iter().any(|note| note.contains(noted)),
                 "{line}: {unread:?}"
@@ -861,7 +886,20 @@ mod tests {
                 "PYTHONPATH=/c/gone python3 /c/h/module.py",
             ),
         ] {
-            assert_eq!(read(line).2, expected, "{line}");
+            assert_eq!(read(line).over, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_copies_of_all_of_its_files_is_known() {
+        for (line, lacks_copy) in [
+            ("sh h/check.sh", false),
+            ("sh h/check.sh && ./h/check.sh", false),
+            ("sh -c h/check.sh", false),
+            ("sh -c './h/check.sh x'", true),
+            ("sh h/check.sh; sh -c './h/check.sh x'", true),
+        ] {
+            assert_eq!(read(line).lacks_copy, lacks_copy, "{line}");
         }
     }
 }

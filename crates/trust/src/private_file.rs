@@ -35,9 +35,13 @@ pub fn read_whole(path: &Path) -> io::Result<(Vec<u8>, bool)> {
 /// Opens a regular file for reading. Refuses a symbolic link. Does not wait if the path has become a named pipe.
 pub fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
     #[cfg(unix)]
-    return open(path, OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    {
+        open(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)
+    }
     #[cfg(not(unix))]
-    regular(File::open(path)?)
+    {
+        regular(File::open(path)?)
+    }
 }
 
 #[cfg(unix)]
@@ -58,16 +62,16 @@ fn regular(file: File) -> io::Result<(File, fs::Metadata)> {
 }
 
 /// Returns whether a file may be executed.
-#[cfg(unix)]
 pub(crate) fn may_execute(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-/// Returns whether a file may be executed.
-#[cfg(not(unix))]
-pub(crate) fn may_execute(_metadata: &fs::Metadata) -> bool {
-    true
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        metadata.is_file()
+    }
 }
 
 /// Writes a file atomically into a folder that only the user can read.
@@ -123,13 +127,13 @@ pub fn check_owner(_path: &Path) -> Result<(), TrustError> {
 }
 
 /// Returns the user id of this process.
-#[cfg(unix)]
 pub(crate) fn current_user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// Returns the user id of this process.
-#[cfg(not(unix))]
-pub(crate) fn current_user() -> u32 {
-    0
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(unix))]
+    {
+        0
+    }
 }

@@ -10,7 +10,7 @@
 //!
 //! The copies are complete: an approved hook can be loaded and run from them when the project's files are gone.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use crate::book::{Book, Kept, VERSION, read_book};
 use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
-use crate::covered_file::{CoveredFile, KnownFile, hex_digest};
+use crate::covered_file::{CoveredFile, hex_digest};
 use crate::error::TrustError;
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::item::{ApprovalItem, HookOrder};
@@ -363,17 +363,14 @@ impl Approvals {
         item: &ApprovalItem,
         identity: &RepositoryIdentity,
     ) -> bool {
-        let is_in_order = item.order != HookOrder::Moved;
-        let has_text = item.hook_text.is_none() || self.hook_text(approved).is_some();
+        let list = self.covered(approved);
         approved.digest == item.digest()
             && approved.repository == *identity
             && approved.root.as_ref() == Some(&item.root)
             && approved.named == item.named
-            && self
-                .covered(approved)
-                .is_ok_and(|list| list.len() == item.covered.len())
-            && has_text
-            && is_in_order
+            && list.is_ok_and(|list| list.len() == item.covered.len())
+            && (item.hook_text.is_none() || self.hook_text(approved).is_some())
+            && item.order != HookOrder::Moved
     }
 
     /// Records an approval. It replaces the earlier approval of the same hook.
@@ -395,19 +392,16 @@ impl Approvals {
     /// Returns the repository of a project. If there is one, `identify` must have been called.
     fn identity(&self, project: &Path) -> Result<RepositoryIdentity, TrustError> {
         let known = self.repositories.identity(project);
-        let unknown = || {
+        let identity = known.unwrap_or_else(|| {
             if has_repository(project) {
-                Err("it was not read before the approval".to_owned())
-            } else {
-                Ok(RepositoryIdentity::None)
+                return Err("it was not read before the approval".to_owned());
             }
-        };
-        known
-            .unwrap_or_else(unknown)
-            .map_err(|problem| TrustError::Repository {
-                project: project.to_owned(),
-                problem,
-            })
+            Ok(RepositoryIdentity::None)
+        });
+        identity.map_err(|problem| TrustError::Repository {
+            project: project.to_owned(),
+            problem,
+        })
     }
 
     fn keep_hook_file(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
@@ -562,16 +556,14 @@ impl Approvals {
         let copies = copies.filter_map(|(file, stamp)| Some((file.path.clone(), stamp?)));
         let known = item.covered.iter();
         let known = known.filter_map(|file| Some((file.path.clone(), file.known.clone()?)));
-        let mut originals: BTreeMap<PathBuf, KnownFile> = known.collect();
-        if originals.is_empty() {
-            // A restored hook was read from its copies.
-            originals.clone_from(&memory.originals);
-        }
         let mut now = FileMemory {
-            originals,
+            originals: known.collect(),
             copies: copies.collect(),
-            ..memory.clone()
         };
+        if now.originals.is_empty() {
+            // A restored hook was read from its copies.
+            now.originals.clone_from(&memory.originals);
+        }
         if now != *memory {
             now.write(&self.stamps(&item.project, &digest));
         }

@@ -261,8 +261,8 @@ enum Walked {
 
 /// A file or link that was found.
 enum Found {
-    /// Its metadata, and the file once it was read.
-    File(Box<Metadata>, Option<Box<CoveredFile>>),
+    /// The file, once it was read.
+    File(Option<Box<CoveredFile>>),
     /// The target without links.
     Link(PathBuf),
 }
@@ -375,7 +375,7 @@ struct Search<'a> {
     /// The imports that were looked up, each with the folder of the importing file.
     imported: HashSet<(PathBuf, String)>,
     /// Files that were found but not read yet.
-    pending: Vec<PathBuf>,
+    pending: Vec<(PathBuf, Metadata)>,
     bytes: u64,
 }
 
@@ -527,9 +527,8 @@ impl Search<'_> {
             return Err(self.given.differs(path));
         }
         self.bytes = self.bytes.saturating_add(metadata.len());
-        self.pending.push(path.to_owned());
-        let found = Found::File(Box::new(metadata.clone()), None);
-        self.found.insert(path.to_owned(), found);
+        self.pending.push((path.to_owned(), metadata.clone()));
+        self.found.insert(path.to_owned(), Found::File(None));
         Ok(())
     }
 
@@ -563,14 +562,6 @@ impl Search<'_> {
         self.check_limits(self.found.len())
     }
 
-    /// Adds a package.
-    fn add_package(&mut self, dir: &Path) -> Result<(), CoverageError> {
-        match self.add_links(dir)? {
-            Some(target) => self.add_folder(&target),
-            None => Ok(()),
-        }
-    }
-
     /// Adds the links of a path, and returns its target. Returns `None` if the entry itself is a link out
     /// of the project, because it is read through the link.
     fn add_links(&mut self, path: &Path) -> Result<Option<PathBuf>, CoverageError> {
@@ -581,10 +572,7 @@ impl Search<'_> {
             return Ok(target);
         }
         let Some(target) = target else {
-            return Err(CoverageError::LinkLeaves {
-                link: shown(path, self.given.project),
-                target: real,
-            });
+            return Err(self.leaves(path, &real));
         };
         let above = |path: &&Path| *path != self.given.project && *path != self.given.folder.dir;
         let parts: Vec<PathBuf> = path
@@ -601,23 +589,16 @@ impl Search<'_> {
     }
 
     /// Reads files, and adds what they import.
-    fn read(&mut self, batch: &[PathBuf]) -> Result<(), CoverageError> {
-        let files = batch.iter().filter_map(|path| match self.found.get(path) {
-            Some(Found::File(metadata, None)) => Some((path, metadata.as_ref())),
-            Some(Found::File(_, Some(_)) | Found::Link(_)) | None => None,
-        });
-        let files: Vec<_> = files.collect();
+    fn read(&mut self, batch: &[(PathBuf, Metadata)]) -> Result<(), CoverageError> {
         let given = self.given;
-        let read = map_parallel(&files, |(path, metadata)| given.contents(path, metadata));
+        let read = map_parallel(batch, |(path, metadata)| given.contents(path, metadata));
         let mut imports = Vec::new();
-        let paths: Vec<PathBuf> = files.iter().map(|(path, _)| (*path).clone()).collect();
-        for (path, read) in paths.iter().zip(read) {
+        for ((path, _), read) in batch.iter().zip(read) {
             let (mut file, named) = read?;
             imports.extend(named.into_iter().map(|name| (path.clone(), name)));
             file.target = self.real_path(path);
-            if let Some(Found::File(_, read)) = self.found.get_mut(path) {
-                *read = Some(Box::new(file));
-            }
+            let found = Found::File(Some(Box::new(file)));
+            self.found.insert(path.clone(), found);
         }
         for (path, name) in imports {
             self.add_import(&path, &name)?;
@@ -652,10 +633,11 @@ impl Search<'_> {
             .take_while(|dir| dir.starts_with(self.given.project));
         let folders = in_project.filter(|dir| !dir.ends_with(MODULES));
         let mut candidates = folders.map(|dir| dir.join(MODULES).join(&package));
-        match candidates.find(|candidate| candidate.is_dir()) {
-            Some(found) => self.add_package(&found),
-            None => Ok(()),
-        }
+        let Some(found) = candidates.find(|candidate| candidate.is_dir()) else {
+            return Ok(());
+        };
+        let target = self.add_links(&found)?;
+        target.map_or(Ok(()), |target| self.add_folder(&target))
     }
 
     /// Checks the links and returns the files.
@@ -668,8 +650,8 @@ impl Search<'_> {
                 continue;
             }
             match found {
-                Found::File(_, Some(file)) => covered.push((**file).clone()),
-                Found::File(_, None) => {}
+                Found::File(Some(file)) => covered.push((**file).clone()),
+                Found::File(None) => {}
                 Found::Link(target) => {
                     if !self.has_copy(target) {
                         // A link to an empty folder is left out, as the folder is.
@@ -678,10 +660,7 @@ impl Search<'_> {
                         if is_of_script || target.ancestors().any(|dir| self.walked.contains(dir)) {
                             continue;
                         }
-                        return Err(CoverageError::LinkLeaves {
-                            link: shown(path, project),
-                            target: target.clone(),
-                        });
+                        return Err(self.leaves(path, target));
                     }
                     let link = relative(path.parent().unwrap_or(path), target);
                     covered.push(CoveredFile {
@@ -695,6 +674,13 @@ impl Search<'_> {
             }
         }
         Ok(covered)
+    }
+
+    fn leaves(&self, link: &Path, target: &Path) -> CoverageError {
+        CoverageError::LinkLeaves {
+            link: shown(link, self.given.project),
+            target: target.to_owned(),
+        }
     }
 
     /// Returns whether the copies have a file or folder of the project. A folder is there if a file below

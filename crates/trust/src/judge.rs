@@ -118,12 +118,12 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = mentioned(item, roots);
     if declaration.is_command() && search_path::outside(&[roots.root]).is_some() {
-        let note = "your `PATH` contains folders of the project; the hook runs without them";
-        notes.push(note.to_owned());
+        notes
+            .push("your `PATH` contains folders of the project; the hook runs without them".into());
     }
     if item.order == HookOrder::Moved {
-        let note = "its position among the hooks of its file has changed since the approval";
-        notes.push(note.to_owned());
+        notes
+            .push("its position among the hooks of its file has changed since the approval".into());
     }
     notes
 }
@@ -223,14 +223,15 @@ fn definition_text(declaration: &HookDeclaration) -> String {
             None => line(key, &value.to_string()),
         }
     }
-    if let HookAction::Model(model) = &declaration.action {
+    match &declaration.action {
         // The name in the file may be an alias.
-        line("asks", &model.model);
-    }
-    if let HookAction::Http(http) = &declaration.action {
-        for header in &http.headers {
-            line(&format!("header {}", header.name), &header.value);
+        HookAction::Model(model) => line("asks", &model.model),
+        HookAction::Http(http) => {
+            for header in &http.headers {
+                line(&format!("header {}", header.name), &header.value);
+            }
         }
+        HookAction::Line { .. } | HookAction::Argv(_) | HookAction::Builtin { .. } => {}
     }
     text
 }

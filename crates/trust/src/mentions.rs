@@ -31,8 +31,12 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for file in item.files.iter().chain(&item.covered) {
         let is_own = !file.bytes.is_empty();
-        let may_be_script = may_be_script(&file.path) || (is_own && file.bytes.starts_with(b"#!"));
-        if !may_be_script || file.link.is_some() || (file.is_of_package() && !is_own) {
+        // A name without an extension says nothing.
+        let may_be_script = is_source(&file.path) || file.path.extension().is_none();
+        if !(may_be_script || file.bytes.starts_with(b"#!"))
+            || file.link.is_some()
+            || (file.is_of_package() && !is_own)
+        {
             continue;
         }
         let (script, path) = (file.path.as_path(), file.path.display());
@@ -72,11 +76,6 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// Returns whether a file is a script by its name. A name without an extension says nothing.
-fn may_be_script(path: &Path) -> bool {
-    is_source(path) || path.extension().is_none()
 }
 
 /// Returns whether a text of a script names something of the project that is not covered, or by a path that does not

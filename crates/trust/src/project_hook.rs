@@ -22,8 +22,7 @@ pub struct ProjectHook {
 
 impl ProjectHook {
     /// Creates a hook. Drops the bytes of a trusted hook's files, because the copies have them.
-    pub fn new(item: ApprovalItem, state: TrustState, events: Vec<EventName>) -> Self {
-        let mut item = item;
+    pub fn new(mut item: ApprovalItem, state: TrustState, events: Vec<EventName>) -> Self {
         if state == TrustState::Trusted {
             for file in &mut item.files {
                 file.bytes = Arc::default();

@@ -143,26 +143,24 @@ impl Repositories {
         let known = self.tops.get(project).cloned();
         let now = known.unwrap_or_else(|| top(project));
         let seen = now.as_ref().and_then(|top| self.seen.get(top));
-        match (approved, now.is_some(), seen) {
-            (RepositoryIdentity::None, false, _)
-            | (RepositoryIdentity::Unrecorded | RepositoryIdentity::NoCommit, ..) => None,
-            (RepositoryIdentity::FirstCommit(first), false, _) => Some(format!(
+        match (approved.first_commit(), now.is_some(), seen) {
+            (None, false, _) => None,
+            (Some(first), false, _) => Some(format!(
                 "it was approved in the repository whose first commit is {}, and there is no repository here now",
                 short(first)
             )),
-            (RepositoryIdentity::None, true, Some(Ok(commits))) if !commits.has_head => None,
-            (RepositoryIdentity::None, true, Some(Ok(_))) => {
-                Some("it was approved without a repository, and there is a repository here now".to_owned())
+            (None, true, Some(Ok(commits))) => commits.has_head.then(|| {
+                "it was approved without a repository, and there is a repository here now".to_owned()
+            }),
+            (Some(first), true, Some(Ok(commits))) => (!commits.known.contains(first)).then(|| {
+                format!(
+                    "it was approved in the repository whose first commit is {}, and the repository here does not have that commit",
+                    short(first)
+                )
+            }),
+            (_, true, Some(Err(problem))) => {
+                Some(format!("its repository cannot be read: {problem}"))
             }
-            (RepositoryIdentity::FirstCommit(first), true, Some(Ok(commits))) => {
-                (!commits.known.contains(first)).then(|| {
-                    format!(
-                        "it was approved in the repository whose first commit is {}, and the repository here does not have that commit",
-                        short(first)
-                    )
-                })
-            }
-            (_, true, Some(Err(problem))) => Some(format!("its repository cannot be read: {problem}")),
             (_, true, None) => Some("its repository was not read".to_owned()),
         }
     }

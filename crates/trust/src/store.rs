@@ -33,6 +33,9 @@ use crate::project_hook::TrustState;
 use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::repository::{Repositories, has_repository};
 
+/// The folders of what the store keeps under its SHA-256.
+const HOOK_FILES: &str = "hook-files";
+const COVERED: &str = "covered";
 /// How long to wait for another process that is changing the approvals.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// How long copies are kept after their approval ends. Sessions that began earlier still run them.
@@ -237,7 +240,7 @@ impl Approvals {
         let Some(sha256) = &approved.covered else {
             return Ok(Vec::new());
         };
-        let list = read_blob(&self.covered_list(sha256), sha256);
+        let list = read_blob(&self.blob(COVERED, sha256), sha256);
         list.and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .ok_or_else(|| "the list of its approved files is missing or damaged".to_owned())
     }
@@ -254,8 +257,9 @@ impl Approvals {
         FileMemory::read(&self.stamps(project, digest))
     }
 
-    fn covered_list(&self, sha256: &str) -> PathBuf {
-        self.dir.join("covered").join(sha256)
+    /// Returns where the store keeps something under its SHA-256.
+    fn blob(&self, kind: &str, sha256: &str) -> PathBuf {
+        self.dir.join(kind).join(sha256)
     }
 
     fn stamps(&self, project: &Path, digest: &str) -> PathBuf {
@@ -280,7 +284,7 @@ impl Approvals {
     /// Returns the approved text of a hook file. `None` if its copy is missing or damaged.
     pub fn hook_text(&self, approved: &ApprovalRecord) -> Option<Arc<str>> {
         let sha256 = approved.hook_file.as_ref()?;
-        let bytes = read_blob(&self.hook_file(sha256), sha256)?;
+        let bytes = read_blob(&self.blob(HOOK_FILES, sha256), sha256)?;
         String::from_utf8(bytes).ok().map(Into::into)
     }
 
@@ -289,10 +293,6 @@ impl Approvals {
         let all = self.approved(project).iter();
         all.filter(|it| it.source == source && it.hook_file.is_some() && !it.is_out_of_order)
             .max_by_key(|it| it.approved_at)
-    }
-
-    fn hook_file(&self, sha256: &str) -> PathBuf {
-        self.dir.join("hook-files").join(sha256)
     }
 
     /// Approves items as they were read. This replaces earlier approvals of the same hooks.
@@ -406,7 +406,7 @@ impl Approvals {
 
     fn keep_hook_file(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
         let text = item.hook_text.as_ref();
-        text.map(|text| keep_blob(text.as_bytes(), |sha256| self.hook_file(sha256)))
+        text.map(|text| keep_blob(text.as_bytes(), |sha256| self.blob(HOOK_FILES, sha256)))
             .transpose()
     }
 
@@ -416,7 +416,7 @@ impl Approvals {
         }
         let bytes = serde_json::to_vec(&item.covered)
             .map_err(|error| TrustError::file(&self.dir, io::Error::other(error)))?;
-        keep_blob(&bytes, |sha256| self.covered_list(sha256)).map(Some)
+        keep_blob(&bytes, |sha256| self.blob(COVERED, sha256)).map(Some)
     }
 
     /// Makes the approvals of `project` apply in `here`, unchanged, and binds them to the repository
@@ -582,15 +582,15 @@ impl Approvals {
                 self.stamps(project, &approved.digest),
                 self.copies(project, &approved.digest),
             ];
-            let blobs = hook_file.map(|sha256| self.hook_file(sha256));
+            let blobs = hook_file.map(|sha256| self.blob(HOOK_FILES, sha256));
             let blobs = blobs
                 .into_iter()
-                .chain(covered.map(|sha256| self.covered_list(sha256)));
+                .chain(covered.map(|sha256| self.blob(COVERED, sha256)));
             blobs.chain(of_project)
         });
         let used: BTreeSet<PathBuf> = used.collect();
         let below = |name: &str| entries(&self.dir.join(name)).into_iter();
-        let blobs = below("hook-files").chain(below("covered"));
+        let blobs = below(HOOK_FILES).chain(below(COVERED));
         let projects = below("stamps").chain(below("files"));
         for path in blobs.chain(projects.flat_map(|project| entries(&project))) {
             if !used.contains(&path) && is_old(&path) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tenterhook_discovery::{LoadOptions, Loaded, load_file};
+use tenterhook_discovery::{FolderSearch, LoadOptions, Loaded, load_file};
 use tenterhook_engine::{Engine, HookSpec, Layer, Origin, Scope};
 use tenterhook_protocol::event::PreToolUse;
 use tenterhook_trust::{ApprovalItem, Approvals, ProjectHook, Trust};
@@ -15,7 +15,7 @@ use tenterhook_trust::{ApprovalItem, Approvals, ProjectHook, Trust};
 use crate::folder::{Place, executable};
 
 /// How often the hooks are checked and started during one attack.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 20;
 /// The files of a guard.
 const FILES: [&str; 3] = ["check.sh", "lib.sh", "rules.txt"];
 /// Hooks that name their files more than once, in several ways.
@@ -121,8 +121,8 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
 fn write_guard(dir: &Path, log: &Path, word: &str) {
     let log = log.display();
     let check = format!(
-        "#!/bin/sh\n[ \"$1\" = hook ] && echo pre_tool_use && exit\n\
-         echo {word} >> '{log}'\n. \"$(dirname \"$0\")/lib.sh\"\nif [ -n \"$1\" ]; then cat \"$1\" >> '{log}'; fi\n"
+        "#!/bin/sh\n[ \"$1\" = hook ] && echo before_tool_call && exit\n\
+         echo {word} >> '{log}'\n. \"$(dirname \"$0\")/lib.sh\"\n[ ! -f \"$1\" ] || cat \"$1\" >> '{log}'\n"
     );
     executable(dir, "check.sh", &check);
     fs::write(dir.join("lib.sh"), format!("echo {word} >> '{log}'\n")).unwrap();
@@ -161,8 +161,16 @@ impl Attack {
         self.approvals().approve(&items).unwrap();
     }
 
-    /// Runs `round` again and again while the attacker changes the files. Returns how often the attacker did.
-    async fn race<Run: Future<Output = ()>>(&self, swap: Swap, round: impl Fn() -> Run) -> usize {
+    /// Loads and runs hooks again and again while the attacker changes their files. Asserts that they run the approved
+    /// files, or deny. Together, the hooks write so many `lines`.
+    async fn assert_runs_approved<Load: Future<Output = Vec<HookSpec>>>(
+        &self,
+        name: &str,
+        swap: Swap,
+        hooks: usize,
+        lines: usize,
+        load: impl Fn() -> Load,
+    ) {
         let stop = Arc::new(AtomicBool::new(false));
         let swaps = Arc::new(AtomicUsize::new(0));
         let attacker = {
@@ -177,12 +185,22 @@ impl Attack {
                 }
             })
         };
-        for _ in 0..std::env::var("R").map_or(ROUNDS, |r| r.parse().unwrap()) {
-            round().await;
+        let mut runs = 0;
+        for _ in 0..ROUNDS {
+            let specs = load().await;
+            assert_eq!(specs.len(), hooks, "{name}");
+            if !self.run(specs).await {
+                runs += 1;
+            }
         }
         stop.store(true, Ordering::Relaxed);
         attacker.join().unwrap();
-        swaps.load(Ordering::Relaxed)
+        let swaps = swaps.load(Ordering::Relaxed);
+        assert!(swaps >= 2, "{name}: {swaps} swaps");
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let evil = log.lines().filter(|line| *line != "approved").count();
+        assert_eq!(evil, 0, "{name}: the files of the attacker ran");
+        assert!(log.lines().count() >= runs * lines, "{name}: {runs} runs");
     }
 
     /// Runs hooks, and returns whether they deny.
@@ -193,22 +211,11 @@ impl Attack {
         let outcome = dispatcher.dispatch_with(|| PreToolUse::new("shell")).await;
         outcome.decision().reason().is_some()
     }
-
-    /// Returns how many lines the approved files wrote. Those of the attacker must have written none.
-    fn approved_lines(&self, attack: &str) -> usize {
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let evil = log.lines().filter(|line| *line != "approved").count();
-        assert_eq!(evil, 0, "{attack}: the files of the attacker ran");
-        log.lines().count()
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_are_swapped_between_the_check_and_the_start_of_a_command_never_run() {
     for (name, swap) in SWAPS {
-        if std::env::var("ONLY").is_ok_and(|only| !name.contains(&only)) {
-            continue;
-        }
         let attack = Attack::new("h");
         let file = attack.place.project.join(".tenterhook/hooks.yaml");
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -223,19 +230,40 @@ async fn files_that_are_swapped_between_the_check_and_the_start_of_a_command_nev
             load_file(&file, Layer::Project, &options).unwrap()
         };
         attack.approve(load(Trust::Review(Arc::new(attack.approvals()))).project_hooks);
-        let (runs, denials) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let swaps = attack
-            .race(swap, async || {
-                let loaded = load(Trust::Approved(Arc::new(attack.approvals())));
-                assert_eq!(loaded.specs.len(), 2, "{name}: {:?}", loaded.untrusted);
-                let is_denied = attack.run(loaded.specs).await;
-                let count = if is_denied { &denials } else { &runs };
-                count.fetch_add(1, Ordering::Relaxed);
-            })
+        let load = async || load(Trust::Approved(Arc::new(attack.approvals()))).specs;
+        attack
+            .assert_runs_approved(name, swap, 2, LINES, load)
             .await;
-        eprintln!("{name}: {swaps} swaps, {runs:?} runs, {denials:?} denials");
-        assert!(swaps > ROUNDS, "{name}: {swaps} swaps");
-        let lines = attack.approved_lines(name);
-        assert!(lines >= runs.into_inner() * LINES, "{name}: {lines} lines");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_are_swapped_between_the_check_and_the_start_of_an_executable_never_run() {
+    for (name, swap) in SWAPS {
+        let attack = Attack::new(".kodelet/hooks");
+        let discover = async |trust: Trust| {
+            FolderSearch::of_layers(&attack.place.layers())
+                .trust(trust)
+                .data_dir(Some(attack.place.data()))
+                .lenient(true)
+                .discover()
+                .await
+                .unwrap()
+        };
+        let found = discover(Trust::Review(Arc::new(attack.approvals()))).await;
+        attack.approve(found.project_hooks);
+        let load = async || {
+            let found = discover(Trust::Approved(Arc::new(attack.approvals()))).await;
+            assert_eq!(
+                found.specs.len(),
+                1,
+                "{name}: {:?}\n{:?}\n{:?}",
+                found.files,
+                found.broken,
+                found.diverged
+            );
+            found.specs
+        };
+        attack.assert_runs_approved(name, swap, 1, 2, load).await;
     }
 }

@@ -482,7 +482,10 @@ mod tests {
             ("crates/c/src/main.rs", "fn main() {}\n"),
         ];
         let page = Report::of(workspace(&files).path()).unwrap().markdown();
-        assert!(page.contains("| 1 | a | 2 | `lib.rs` 2 | - |\n| 2 | b |"), "{page}");
+        assert!(
+            page.contains("| 1 | a | 2 | `lib.rs` 2 | - |\n| 2 | b |"),
+            "{page}"
+        );
         assert!(page.contains("| 3 | c | 1 | `main.rs` 1 | b |\n"), "{page}");
         assert!(
             page.ends_with("Import cycles between files: none.\n"),

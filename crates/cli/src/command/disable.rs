@@ -23,7 +23,6 @@ use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::disabled::unusable;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
-use tenterhook_setup::journal;
 use tenterhook_terminal::interrupt::Interrupts;
 use tenterhook_terminal::line_source::LineSource;
 use tenterhook_terminal::output;

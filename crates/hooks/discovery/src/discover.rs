@@ -173,9 +173,9 @@ pub async fn discover(
     loaded.diverged.extend(found.diverged);
     let mut denials = Vec::new();
     let approvals = sources.options.trust.approvals();
-    for (hook, denied) in approvals.into_iter().flat_map(displaced_hooks) {
+    for hook in approvals.into_iter().flat_map(displaced_hooks) {
+        denials.extend(hook.denials());
         loaded.diverged.push(hook);
-        denials.extend(denied);
     }
     let hooks = HooksByOrigin {
         sources: loaded.specs.clone(),

@@ -376,7 +376,7 @@ impl Reloader {
             let displaced = displaced_hooks(approvals).into_iter();
             loaded
                 .specs
-                .extend(displaced.flat_map(|(_, denials)| denials));
+                .extend(displaced.flat_map(|hook| hook.denials()));
         }
         Some((loaded, discovered))
     }

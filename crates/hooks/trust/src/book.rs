@@ -1,6 +1,6 @@
 //! The file of approvals: its format, and how it is read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,32 +25,6 @@ pub(crate) struct Book {
     /// The questions to which the user answered: leave it as it is.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) kept: BTreeSet<Kept>,
-    /// The index of each approval in its project's list, by project, file and name.
-    #[serde(skip)]
-    pub(crate) places: HashMap<Vec<u8>, usize>,
-}
-
-impl Book {
-    /// Rebuilds the index.
-    pub(crate) fn index(mut self) -> Self {
-        let all = self.projects.iter().flat_map(|(project, all)| {
-            all.iter()
-                .enumerate()
-                .map(move |(place, known)| (key(project, &known.source, &known.name), place))
-        });
-        self.places = all.collect();
-        self
-    }
-}
-
-/// Returns the key of a hook in [`Book::places`].
-pub(crate) fn key(project: &Path, source: &Path, name: &str) -> Vec<u8> {
-    let parts = [
-        project.as_os_str().as_encoded_bytes(),
-        source.as_os_str().as_encoded_bytes(),
-        name.as_bytes(),
-    ];
-    parts.join(&0)
 }
 
 /// A project whose approvals do not apply in a folder, and the user chose to leave it so.
@@ -95,5 +69,5 @@ pub(crate) fn read_book(dir: &Path) -> Result<Book, TrustError> {
             current_user()
         )));
     }
-    Ok(book.index())
+    Ok(book)
 }

@@ -20,27 +20,22 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::covered_file::{CoveredFile, KnownFile, ReadFile};
-use crate::digest::hex_digest;
-use crate::file_memory::FileMemory;
-use crate::file_stamp::FileStamp;
+use crate::covered_file::{CoveredFile, hex_digest};
+use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
 use crate::private_file::may_execute;
-use crate::project::is_hook_folder;
-use crate::project_roots::shown;
+use crate::project::{is_hook_folder, normalized, plain_join, shown};
 
 /// The largest number of files that one approval of an extension covers.
-pub const MAX_COVERED_FILES: usize = 10_000;
+const MAX_COVERED_FILES: usize = 10_000;
 /// The largest total size of these files, in bytes.
-pub const MAX_COVERED_BYTES: u64 = 256 << 20;
+const MAX_COVERED_BYTES: u64 = 256 << 20;
 /// The largest number of files that the approvals of all extensions of one folder cover together.
-pub const MAX_FILES_TOGETHER: usize = 40_000;
+const MAX_FILES_TOGETHER: usize = 40_000;
 /// The largest total size of these files, in bytes.
-pub const MAX_BYTES_TOGETHER: u64 = 1 << 30;
+const MAX_BYTES_TOGETHER: u64 = 1 << 30;
 /// The largest number of imports of one extension that are looked up.
 const MAX_IMPORTS: usize = 50_000;
-/// How many sockets and dead links, which are not copied, an unchanged folder may have.
-const MAX_UNCOPIED: usize = 1_000;
 /// How many entries are counted for the message about too many files.
 const MAX_COUNTED: usize = 100_000;
 /// The size of the largest script that is searched for imports, in bytes.
@@ -192,42 +187,13 @@ impl ApprovedFiles {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoverageError {
-    /// There are too many files.
-    #[error(
-        "`{}` and the packages that it imports have {found} files; an approval covers at most {MAX_COVERED_FILES}",
-        escape(.folder)
-    )]
-    TooMany {
-        /// The folder of the extension.
-        folder: PathBuf,
-        /// How many files were found.
-        found: Count,
-    },
-    /// The files are too large.
-    #[error(
-        "`{}` and the packages that it imports have {} MiB; an approval covers at most {} MiB",
-        escape(.folder), .bytes.div_ceil(1 << 20), MAX_COVERED_BYTES >> 20
-    )]
-    TooLarge {
-        /// The folder of the extension.
-        folder: PathBuf,
-        /// The size of the files that were found, in bytes.
-        bytes: u64,
-    },
-    /// The extensions of a folder have too many or too large files together.
-    #[error(
-        "the extensions next to `{}` need more than {MAX_FILES_TOGETHER} files or {} MiB together",
-        escape(.folder), MAX_BYTES_TOGETHER >> 20
-    )]
-    TooMuchTogether {
-        /// The folder of the extension for which no room is left.
-        folder: PathBuf,
-    },
-    /// The scripts have too many imports.
-    #[error("the scripts of `{}` have more than {MAX_IMPORTS} imports", escape(.folder))]
-    TooManyImports {
-        /// The folder of the extension.
-        folder: PathBuf,
+    /// The extension, or all extensions of its folder together, have too many files, bytes or imports.
+    #[error("{problem}")]
+    TooMuch {
+        /// What there is too much of, and the limit.
+        problem: String,
+        /// What the user can do about it.
+        hint: &'static str,
     },
     /// A file is not what was approved.
     #[error("`{}` differs from what was approved", escape(.path))]
@@ -266,16 +232,17 @@ fn escape(path: &Path) -> String {
     escaped.collect()
 }
 
+/// What the user can do about an extension that is too large.
+const MAKE_SMALLER: &str =
+    "remove packages and files that the extension does not need, or bundle it into one file";
+/// What the user can do about a folder whose extensions are too large together.
+const SEPARATE: &str = "give each extension a folder of its own, and remove packages and files that none of them needs";
+
 impl CoverageError {
     /// Returns what the user can do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::TooMany { .. } | Self::TooLarge { .. } | Self::TooManyImports { .. } => {
-                "remove packages and files that the extension does not need, or bundle it into one file"
-            }
-            Self::TooMuchTogether { .. } => {
-                "give each extension a folder of its own, and remove packages and files that none of them needs"
-            }
+            Self::TooMuch { hint, .. } => hint,
             Self::Differs { .. } => "approve the extension again with `tenterhook trust`",
             Self::LinkLeaves { .. } => {
                 "replace the link with the file or folder itself, or remove it"
@@ -285,44 +252,19 @@ impl CoverageError {
     }
 }
 
-/// A number of files, which may have been too large to count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count(usize);
-
-impl std::fmt::Display for Count {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let more = if self.0 >= MAX_COUNTED {
-            "more than "
-        } else {
-            ""
-        };
-        write!(f, "{more}{}", self.0)
-    }
-}
-
 /// An entry of a folder, or of a folder below it.
 #[derive(Debug)]
 enum Walked {
     File(PathBuf, Box<Metadata>),
     Link(PathBuf),
-    /// A socket or another entry that is not copied.
-    Other,
 }
 
 /// A file or link that was found.
 enum Found {
-    File(Box<Metadata>, Option<Box<Read>>),
+    /// The file, once it was read.
+    File(Option<Box<CoveredFile>>),
     /// The target without links.
     Link(PathBuf),
-}
-
-/// What was read from a file.
-struct Read {
-    sha256: String,
-    size: u64,
-    is_executable: bool,
-    known: Option<KnownFile>,
-    imports: Vec<String>,
 }
 
 impl CoverageSearch<'_> {
@@ -343,8 +285,13 @@ impl CoverageSearch<'_> {
             bytes: 0,
         };
         let result = state.find();
-        if self.approved.is_none() {
-            self.budget.spend(state.found.len(), state.bytes);
+        match result {
+            // One file more than was approved is a difference.
+            Err(CoverageError::TooMuch { .. }) if self.approved.is_some() => {
+                return Err(self.differs(dir));
+            }
+            _ if self.approved.is_none() => self.budget.spend(state.found.len(), state.bytes),
+            Ok(()) | Err(_) => {}
         }
         result?;
         state.finish()
@@ -363,54 +310,50 @@ impl CoverageSearch<'_> {
         }
     }
 
-    /// Returns what is in a file, without reading it if it is unchanged. If approved files are given, only
+    /// Returns a file and what it imports, without reading it if it is unchanged. If approved files are given, only
     /// a file with the size of an approved file is read, and only text with its digest is searched for imports.
-    fn contents(&self, path: &Path, metadata: &Metadata) -> Result<Read, CoverageError> {
+    fn contents(
+        &self,
+        path: &Path,
+        metadata: &Metadata,
+    ) -> Result<(CoveredFile, Vec<String>), CoverageError> {
         let own = shown(path, self.project);
         let known = self.memory.originals.get(&own);
         let stamp = FileStamp::of(metadata);
-        let approved = match self.approved {
-            Some(approved) => {
-                let like = approved.like(&own, metadata);
-                Some(like.ok_or_else(|| self.differs(path))?)
-            }
-            None => None,
+        let approved = self.approved.and_then(|all| all.like(&own, metadata));
+        let is_approved = |sha256: &str| {
+            self.approved.is_none() || approved.is_some_and(|file| file.sha256 == sha256)
         };
-        let is_approved = |sha256: &str| approved.is_none_or(|file| file.sha256 == sha256);
-        let known = known.filter(|known| is_approved(&known.sha256));
-        if let Some(known) = known.filter(|known| stamp == Some(known.stamp)) {
-            return Ok(Read {
+        let known = known.filter(|known| stamp == Some(known.stamp) && is_approved(&known.sha256));
+        if let Some(known) = known {
+            let file = CoveredFile {
+                path: own,
+                target: path.to_owned(),
                 sha256: known.sha256.clone(),
                 size: metadata.len(),
                 is_executable: may_execute(metadata),
-                imports: known.imports.clone(),
                 known: Some(known.clone()),
-            });
+                ..CoveredFile::default()
+            };
+            return Ok((file, known.imports.clone()));
         }
         let names_modules = self.is_script(path) || is_package_description(path);
         let text_limit = if names_modules { MAX_SCRIPT } else { 0 };
         let limit = approved.map_or(MAX_COVERED_BYTES, |file| file.size);
-        let read = ReadFile::read(path, limit, text_limit);
-        let read = read.map_err(|source| self.unreadable(path, source))?;
-        if !is_approved(&read.sha256) {
+        let read = CoveredFile::scan(path, own, limit, text_limit);
+        let (mut file, text) = read.map_err(|source| self.unreadable(path, source))?;
+        if !is_approved(&file.sha256) {
             return Err(self.differs(path));
         }
-        let imports = match &read.text {
-            Some(text) if is_package_description(path) => dependencies(text),
-            Some(text) if names_modules => (self.imports)(text),
+        let imports = match text {
+            Some(text) if is_package_description(path) => dependencies(&text),
+            Some(text) if names_modules => (self.imports)(&text),
             Some(_) | None => Vec::new(),
         };
-        Ok(Read {
-            known: read.stamp.map(|stamp| KnownFile {
-                stamp,
-                sha256: read.sha256.clone(),
-                imports: imports.clone(),
-            }),
-            sha256: read.sha256,
-            size: read.size,
-            is_executable: read.is_executable,
-            imports,
-        })
+        if let Some(known) = &mut file.known {
+            known.imports.clone_from(&imports);
+        }
+        Ok((file, imports))
     }
 
     /// Returns whether a file is a script of the extension, and not of an installed package.
@@ -432,7 +375,7 @@ struct Search<'a> {
     /// The imports that were looked up, each with the folder of the importing file.
     imported: HashSet<(PathBuf, String)>,
     /// Files that were found but not read yet.
-    pending: Vec<PathBuf>,
+    pending: Vec<(PathBuf, Metadata)>,
     bytes: u64,
 }
 
@@ -456,16 +399,11 @@ impl Search<'_> {
         }
         let folder = self.given.folder;
         let entries = if dir == folder.dir && folder.is_shared() {
-            let walked = folder.walked.get_or_init(|| self.walk(dir, MAX_COUNTED));
+            let walked = folder.walked.get_or_init(|| self.walk(dir));
             Arc::clone(walked.as_ref().map_err(CoverageError::clone)?)
         } else {
             self.walked.insert(dir.to_owned());
-            let limit = match self.given.approved {
-                // One more entry than was approved is a difference.
-                Some(approved) => approved.0.len(),
-                None => MAX_COUNTED,
-            };
-            self.walk(dir, limit)?
+            self.walk(dir)?
         };
         let files = self.found.len() + entries.len();
         if files > MAX_COVERED_FILES {
@@ -475,14 +413,13 @@ impl Search<'_> {
             match entry {
                 Walked::File(path, metadata) => self.add_file(path, metadata)?,
                 Walked::Link(path) => self.add_link(path),
-                Walked::Other => {}
             }
         }
         self.check_limits(self.found.len())
     }
 
-    /// Returns the files and links in a folder and the folders below it, at most a few more than `limit`.
-    fn walk(&self, dir: &Path, limit: usize) -> Result<Arc<[Walked]>, CoverageError> {
+    /// Returns the files and links in a folder and the folders below it.
+    fn walk(&self, dir: &Path) -> Result<Arc<[Walked]>, CoverageError> {
         let mut folders = vec![dir.to_owned()];
         let mut walked = Vec::new();
         let mut files = 0;
@@ -505,23 +442,22 @@ impl Search<'_> {
                     continue;
                 }
                 files += 1;
-                // Only the number matters then.
-                let is_counted = files > MAX_COVERED_FILES;
-                walked.push(if is_counted || !(kind.is_symlink() || kind.is_file()) {
-                    Walked::Other
-                } else if kind.is_symlink() {
-                    Walked::Link(path)
-                } else {
+                // Only the number matters then. A socket is not copied.
+                if files > MAX_COVERED_FILES {
+                    continue;
+                }
+                if kind.is_symlink() {
+                    walked.push(Walked::Link(path));
+                } else if kind.is_file() {
                     let metadata = entry.metadata();
                     let metadata =
                         metadata.map_err(|source| self.given.unreadable(&path, source))?;
-                    Walked::File(path, Box::new(metadata))
-                });
-                // The hook itself and entries that are not copied are not among the approved files.
-                if self.given.approved.is_some() && files > limit.saturating_add(MAX_UNCOPIED) {
-                    return Err(self.given.differs(&folder));
+                    walked.push(Walked::File(path, Box::new(metadata)));
                 }
             }
+        }
+        if files > MAX_COVERED_FILES {
+            return Err(self.too_many(files));
         }
         Ok(walked.into())
     }
@@ -539,24 +475,46 @@ impl Search<'_> {
             return Err(self.too_many(files));
         }
         if self.bytes > MAX_COVERED_BYTES {
-            return Err(CoverageError::TooLarge {
-                folder: shown(&self.given.folder.dir, self.given.project),
-                bytes: self.bytes,
-            });
+            let found = format!("{} MiB", self.bytes.div_ceil(1 << 20));
+            return Err(self.too_much(&found, &format!("{} MiB", MAX_COVERED_BYTES >> 20)));
         }
         if self.given.approved.is_none() && !self.given.budget.allows(files, self.bytes) {
-            return Err(CoverageError::TooMuchTogether {
-                folder: shown(&self.given.folder.dir, self.given.project),
+            let problem = format!(
+                "the extensions next to `{}` need more than {MAX_FILES_TOGETHER} files or {} MiB together",
+                self.folder(),
+                MAX_BYTES_TOGETHER >> 20
+            );
+            return Err(CoverageError::TooMuch {
+                problem,
+                hint: SEPARATE,
             });
         }
         Ok(())
     }
 
     fn too_many(&self, files: usize) -> CoverageError {
-        CoverageError::TooMany {
-            folder: shown(&self.given.folder.dir, self.given.project),
-            found: Count(files),
+        let more = if files >= MAX_COUNTED {
+            "more than "
+        } else {
+            ""
+        };
+        let found = format!("{more}{files} files");
+        self.too_much(&found, &MAX_COVERED_FILES.to_string())
+    }
+
+    fn too_much(&self, found: &str, limit: &str) -> CoverageError {
+        CoverageError::TooMuch {
+            problem: format!(
+                "`{}` and the packages that it imports have {found}; an approval covers at most {limit}",
+                self.folder()
+            ),
+            hint: MAKE_SMALLER,
         }
+    }
+
+    /// Returns the folder of the extension for a message.
+    fn folder(&self) -> String {
+        escape(&shown(&self.given.folder.dir, self.given.project))
     }
 
     fn add_file(&mut self, path: &Path, metadata: &Metadata) -> Result<(), CoverageError> {
@@ -569,9 +527,8 @@ impl Search<'_> {
             return Err(self.given.differs(path));
         }
         self.bytes = self.bytes.saturating_add(metadata.len());
-        self.pending.push(path.to_owned());
-        let found = Found::File(Box::new(metadata.clone()), None);
-        self.found.insert(path.to_owned(), found);
+        self.pending.push((path.to_owned(), metadata.clone()));
+        self.found.insert(path.to_owned(), Found::File(None));
         Ok(())
     }
 
@@ -586,7 +543,7 @@ impl Search<'_> {
     /// Returns the path of a file without links as the extension names it, if it is in the project.
     fn in_project(&self, real: &Path) -> Option<PathBuf> {
         if let Ok(below) = real.strip_prefix(&self.real) {
-            return Some(join(&self.given.folder.dir, below));
+            return Some(plain_join(&self.given.folder.dir, below));
         }
         real.starts_with(self.given.project)
             .then(|| real.to_owned())
@@ -605,14 +562,6 @@ impl Search<'_> {
         self.check_limits(self.found.len())
     }
 
-    /// Adds a package.
-    fn add_package(&mut self, dir: &Path) -> Result<(), CoverageError> {
-        match self.add_links(dir)? {
-            Some(target) => self.add_folder(&target),
-            None => Ok(()),
-        }
-    }
-
     /// Adds the links of a path, and returns its target. Returns `None` if the entry itself is a link out
     /// of the project, because it is read through the link.
     fn add_links(&mut self, path: &Path) -> Result<Option<PathBuf>, CoverageError> {
@@ -623,10 +572,7 @@ impl Search<'_> {
             return Ok(target);
         }
         let Some(target) = target else {
-            return Err(CoverageError::LinkLeaves {
-                link: shown(path, self.given.project),
-                target: real,
-            });
+            return Err(self.leaves(path, &real));
         };
         let above = |path: &&Path| *path != self.given.project && *path != self.given.folder.dir;
         let parts: Vec<PathBuf> = path
@@ -643,23 +589,16 @@ impl Search<'_> {
     }
 
     /// Reads files, and adds what they import.
-    fn read(&mut self, batch: &[PathBuf]) -> Result<(), CoverageError> {
-        let files = batch.iter().filter_map(|path| match self.found.get(path) {
-            Some(Found::File(metadata, None)) => Some((path, metadata.as_ref())),
-            Some(Found::File(_, Some(_)) | Found::Link(_)) | None => None,
-        });
-        let files: Vec<_> = files.collect();
+    fn read(&mut self, batch: &[(PathBuf, Metadata)]) -> Result<(), CoverageError> {
         let given = self.given;
-        let read = map_parallel(&files, |(path, metadata)| given.contents(path, metadata));
+        let read = map_parallel(batch, |(path, metadata)| given.contents(path, metadata));
         let mut imports = Vec::new();
-        let paths: Vec<PathBuf> = files.iter().map(|(path, _)| (*path).clone()).collect();
-        for (path, read) in paths.iter().zip(read) {
-            let read = read?;
-            let named = read.imports.iter().cloned();
-            imports.extend(named.map(|name| (path.clone(), name)));
-            if let Some(Found::File(_, contents)) = self.found.get_mut(path) {
-                *contents = Some(Box::new(read));
-            }
+        for ((path, _), read) in batch.iter().zip(read) {
+            let (mut file, named) = read?;
+            imports.extend(named.into_iter().map(|name| (path.clone(), name)));
+            file.target = self.real_path(path);
+            let found = Found::File(Some(Box::new(file)));
+            self.found.insert(path.clone(), found);
         }
         for (path, name) in imports {
             self.add_import(&path, &name)?;
@@ -674,8 +613,10 @@ impl Search<'_> {
             return Ok(());
         }
         if self.imported.len() > MAX_IMPORTS {
-            return Err(CoverageError::TooManyImports {
-                folder: shown(&self.given.folder.dir, self.given.project),
+            let folder = self.folder();
+            return Err(CoverageError::TooMuch {
+                problem: format!("the scripts of `{folder}` have more than {MAX_IMPORTS} imports"),
+                hint: MAKE_SMALLER,
             });
         }
         if name == "." || name == ".." || name.starts_with("./") || name.starts_with("../") {
@@ -692,10 +633,11 @@ impl Search<'_> {
             .take_while(|dir| dir.starts_with(self.given.project));
         let folders = in_project.filter(|dir| !dir.ends_with(MODULES));
         let mut candidates = folders.map(|dir| dir.join(MODULES).join(&package));
-        match candidates.find(|candidate| candidate.is_dir()) {
-            Some(found) => self.add_package(&found),
-            None => Ok(()),
-        }
+        let Some(found) = candidates.find(|candidate| candidate.is_dir()) else {
+            return Ok(());
+        };
+        let target = self.add_links(&found)?;
+        target.map_or(Ok(()), |target| self.add_folder(&target))
     }
 
     /// Checks the links and returns the files.
@@ -708,16 +650,8 @@ impl Search<'_> {
                 continue;
             }
             match found {
-                Found::File(_, Some(read)) => covered.push(CoveredFile {
-                    path: shown(path, project),
-                    target: self.real_path(path),
-                    sha256: read.sha256.clone(),
-                    size: read.size,
-                    is_executable: read.is_executable,
-                    link: None,
-                    known: read.known.clone(),
-                }),
-                Found::File(_, None) => {}
+                Found::File(Some(file)) => covered.push((**file).clone()),
+                Found::File(None) => {}
                 Found::Link(target) => {
                     if !self.has_copy(target) {
                         // A link to an empty folder is left out, as the folder is.
@@ -726,25 +660,27 @@ impl Search<'_> {
                         if is_of_script || target.ancestors().any(|dir| self.walked.contains(dir)) {
                             continue;
                         }
-                        return Err(CoverageError::LinkLeaves {
-                            link: shown(path, project),
-                            target: target.clone(),
-                        });
+                        return Err(self.leaves(path, target));
                     }
                     let link = relative(path.parent().unwrap_or(path), target);
                     covered.push(CoveredFile {
                         path: shown(path, project),
                         target: self.real_path(target),
                         sha256: hex_digest(link.as_os_str().as_encoded_bytes()),
-                        size: 0,
-                        is_executable: false,
                         link: Some(link),
-                        known: None,
+                        ..CoveredFile::default()
                     });
                 }
             }
         }
         Ok(covered)
+    }
+
+    fn leaves(&self, link: &Path, target: &Path) -> CoverageError {
+        CoverageError::LinkLeaves {
+            link: shown(link, self.given.project),
+            target: target.to_owned(),
+        }
     }
 
     /// Returns whether the copies have a file or folder of the project. A folder is there if a file below
@@ -757,7 +693,7 @@ impl Search<'_> {
 
     fn real_path(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix(&self.given.folder.dir);
-        below.map_or_else(|_| path.to_owned(), |below| join(&self.real, below))
+        below.map_or_else(|_| path.to_owned(), |below| plain_join(&self.real, below))
     }
 }
 
@@ -780,27 +716,9 @@ fn changes_by_itself(path: &Path) -> bool {
     path.ends_with("__pycache__") || extension == Some("log") || is_hook_file()
 }
 
-/// Joins two paths. Unlike `join`, adds no separator for an empty path.
-fn join(dir: &Path, below: &Path) -> PathBuf {
-    if below.as_os_str().is_empty() {
-        dir.to_owned()
-    } else {
-        dir.join(below)
-    }
-}
-
 /// Returns the existing file that a relative import means.
 fn relative_import(dir: &Path, name: &str) -> Option<PathBuf> {
-    let mut path = dir.to_owned();
-    for part in Path::new(name).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::Normal(part) => path.push(part),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
+    let path = normalized(&dir.join(name));
     let with = |end: &str| {
         let mut path = path.clone().into_os_string();
         path.push(end);
@@ -871,6 +789,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::covered_file::KnownFile;
 
     /// A project, with an extension in `ext`.
     struct Project {
@@ -879,12 +798,14 @@ mod tests {
     }
 
     impl Project {
-        fn new(files: &[(&str, &str)]) -> Self {
+        /// Creates a project with these files, one a line: a path, a colon, and the text.
+        fn new(files: &str) -> Self {
             let home = tempfile::tempdir().unwrap();
             let dir = fs::canonicalize(home.path()).unwrap().join("project");
             let project = Self { _home: home, dir };
-            for (path, text) in files {
-                project.write(path, text);
+            for line in files.lines().filter(|line| !line.trim().is_empty()) {
+                let (path, text) = line.trim().split_once(':').unwrap();
+                project.write(path, text.trim());
             }
             project
         }
@@ -925,19 +846,16 @@ mod tests {
             .run()
         }
 
+        fn error(&self) -> String {
+            let error = self.cover(&FileMemory::default()).unwrap_err();
+            error.to_string()
+        }
+
         /// Returns the files as if they had been approved.
         fn approved(&self) -> ApprovedFiles {
-            let entry = fs::read(self.dir.join("ext/index.js")).unwrap();
             let covered = self.cover(&FileMemory::default()).unwrap();
-            let entry = CoveredFile {
-                path: "ext/index.js".into(),
-                target: self.dir.join("ext/index.js"),
-                sha256: hex_digest(&entry),
-                size: u64::try_from(entry.len()).unwrap(),
-                is_executable: false,
-                link: None,
-                known: None,
-            };
+            let entry = Path::new("ext/index.js");
+            let entry = CoveredFile::read(&self.dir.join(entry), entry).unwrap();
             ApprovedFiles::new(covered, Some(entry))
         }
 
@@ -954,14 +872,16 @@ mod tests {
 
     #[test]
     fn a_folder_is_covered_without_its_repository_and_what_cannot_be_copied() {
-        let project = Project::new(&[
-            ("ext/index.js", ""),
-            ("ext/a.md", ""),
-            ("ext/sub/.hidden", ""),
-            ("ext/.git/config", ""),
-            ("ext/sub/.git", ""),
-            ("other.md", ""),
-        ]);
+        let project = Project::new(
+            "
+            ext/index.js:
+            ext/a.md:
+            ext/sub/.hidden:
+            ext/.git/config:
+            ext/sub/.git:
+            other.md:
+            ",
+        );
         project.link("ext/lost", "missing");
         fs::create_dir(project.dir.join("ext/empty")).unwrap();
         project.link("ext/to-empty", "empty");
@@ -976,30 +896,23 @@ mod tests {
 
     #[test]
     fn packages_are_found_where_node_finds_them_with_what_they_need() {
-        let project = Project::new(&[
-            (
-                "ext/index.js",
-                "a @s/b/deep node:fs fs absent ./lib/x.js ../../outside",
-            ),
-            ("ext/lib/x.ts", "../../shared/y"),
-            ("shared/y.ts", "c"),
-            (
-                "ext/node_modules/a/package.json",
-                r#"{"peerDependencies": {"d": "1"}}"#,
-            ),
-            ("ext/node_modules/a/index.js", "not-searched"),
-            ("node_modules/a/index.js", ""),
-            (
-                "node_modules/@s/b/package.json",
-                r#"{"dependencies": {"e": "1"}}"#,
-            ),
-            ("node_modules/@s/b/node_modules/e/index.js", ""),
-            ("node_modules/@s/other/index.js", ""),
-            ("node_modules/c/index.js", ""),
-            ("node_modules/d/index.js", ""),
-            ("node_modules/e/index.js", ""),
-            ("node_modules/not-searched/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js: a @s/b/deep node:fs fs absent ./lib/x.js ../../outside
+            ext/lib/x.ts: ../../shared/y
+            shared/y.ts: c
+            ext/node_modules/a/package.json: {"peerDependencies": {"d": "1"}}
+            ext/node_modules/a/index.js: not-searched
+            node_modules/a/index.js:
+            node_modules/@s/b/package.json: {"dependencies": {"e": "1"}}
+            node_modules/@s/b/node_modules/e/index.js:
+            node_modules/@s/other/index.js:
+            node_modules/c/index.js:
+            node_modules/d/index.js:
+            node_modules/e/index.js:
+            node_modules/not-searched/index.js:
+            "#,
+        );
         assert_eq!(
             project.paths(),
             [
@@ -1017,16 +930,15 @@ mod tests {
 
     #[test]
     fn links_of_package_managers_are_kept_as_links() {
-        let project = Project::new(&[
-            ("ext/index.js", "a w"),
-            (
-                "node_modules/.pnpm/a@1/node_modules/a/package.json",
-                r#"{"dependencies": {"b": "1"}}"#,
-            ),
-            ("node_modules/.pnpm/b@2/node_modules/b/index.js", ""),
-            ("node_modules/.pnpm/c@3/node_modules/c/index.js", ""),
-            ("packages/w/index.js", ""),
-        ]);
+        let project = Project::new(
+            r#"
+            ext/index.js: a w
+            node_modules/.pnpm/a@1/node_modules/a/package.json: {"dependencies": {"b": "1"}}
+            node_modules/.pnpm/b@2/node_modules/b/index.js:
+            node_modules/.pnpm/c@3/node_modules/c/index.js:
+            packages/w/index.js:
+            "#,
+        );
         project.link("node_modules/a", ".pnpm/a@1/node_modules/a");
         project.link(
             "node_modules/.pnpm/a@1/node_modules/b",
@@ -1049,39 +961,41 @@ mod tests {
     #[test]
     fn links_that_lead_out_are_errors() {
         for target in ["../other", "../../..", "/etc/passwd", "sub/../../other"] {
-            let project = Project::new(&[("ext/index.js", ""), ("ext/sub/a", ""), ("other", "")]);
+            let project = Project::new(
+                "
+            ext/index.js:
+            ext/sub/a:
+            other:
+            ",
+            );
             project.link("ext/link", target);
-            let error = project.cover(&FileMemory::default()).unwrap_err();
+            let error = project.error();
             assert!(
-                matches!(error, CoverageError::LinkLeaves { .. }),
+                error.starts_with("`ext/link` is a link to `/"),
                 "{target}: {error}"
             );
-            assert!(
-                error.to_string().starts_with("`ext/link` is a link to `/"),
-                "{error}"
-            );
         }
-        let project = Project::new(&[("ext/index.js", "a")]);
+        let project = Project::new("ext/index.js: a");
         let outside = project.dir.with_file_name("outside");
         fs::create_dir_all(&outside).unwrap();
         project.link("node_modules/a", &outside);
-        let error = project.cover(&FileMemory::default()).unwrap_err();
+        let error = project.error();
         assert!(
-            error
-                .to_string()
-                .starts_with("`node_modules/a` is a link to `/"),
+            error.starts_with("`node_modules/a` is a link to `/"),
             "{error}"
         );
     }
 
     #[test]
     fn a_folder_that_is_reached_by_a_link_is_covered_under_its_name() {
-        let project = Project::new(&[
-            ("real/index.js", "a"),
-            ("real/b.md", ""),
-            ("real/sub/c.md", ""),
-            ("node_modules/a/index.js", ""),
-        ]);
+        let project = Project::new(
+            "
+            real/index.js: a
+            real/b.md:
+            real/sub/c.md:
+            node_modules/a/index.js:
+            ",
+        );
         project.link("ext", "real");
         project.link("real/link", "sub");
         assert_eq!(
@@ -1097,19 +1011,18 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_an_error_that_names_them() {
-        let project = Project::new(&[("ext/index.js", "a"), ("node_modules/a/index.js", "")]);
+        let project = Project::new("ext/index.js: a\nnode_modules/a/index.js:");
         let large = fs::File::create(project.dir.join("node_modules/a/data")).unwrap();
         large.set_len(MAX_COVERED_BYTES).unwrap();
-        let error = project.cover(&FileMemory::default()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            project.error(),
             "`ext` and the packages that it imports have 257 MiB; an approval covers at most 256 MiB"
         );
     }
 
     #[test]
     fn what_is_known_is_not_read_again_until_it_changes() {
-        let project = Project::new(&[("ext/index.js", ""), ("ext/x.js", "a")]);
+        let project = Project::new("ext/index.js:\next/x.js: a");
         project.write("node_modules/a/index.js", "");
         let path = project.dir.join("ext/x.js");
         let stamp = FileStamp::of(&fs::metadata(&path).unwrap()).unwrap();
@@ -1138,11 +1051,13 @@ mod tests {
         // Reading one of these files would take longer than anyone waits.
         let huge = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 42).unwrap();
         for planted in ["ext/planted.js", "ext/x.js", "node_modules/a/data"] {
-            let project = Project::new(&[
-                ("ext/index.js", "./x.js a"),
-                ("ext/x.js", ""),
-                ("node_modules/a/index.js", ""),
-            ]);
+            let project = Project::new(
+                "
+            ext/index.js: ./x.js a
+            ext/x.js:
+            node_modules/a/index.js:
+            ",
+            );
             let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
             let approved = project.approved();
             let digests = |covered: Vec<CoveredFile>| -> Vec<(PathBuf, String)> {
@@ -1163,12 +1078,14 @@ mod tests {
 
     #[test]
     fn a_changed_file_of_the_same_size_is_not_searched_for_imports() {
-        let project = Project::new(&[
-            ("ext/index.js", "./x.js"),
-            ("ext/x.js", "a"),
-            ("node_modules/a/index.js", ""),
-            ("node_modules/b/index.js", ""),
-        ]);
+        let project = Project::new(
+            "
+            ext/index.js: ./x.js
+            ext/x.js: a
+            node_modules/a/index.js:
+            node_modules/b/index.js:
+            ",
+        );
         let approved = project.approved();
         project.write("ext/x.js", "b");
         let (memory, budget) = (FileMemory::default(), CoverageBudget::default());
@@ -1179,7 +1096,7 @@ mod tests {
 
     #[test]
     fn the_extensions_of_a_folder_have_a_limit_together() {
-        let project = Project::new(&[("ext/index.js", ""), ("ext/a.md", "")]);
+        let project = Project::new("ext/index.js:\next/a.md:");
         for (files, bytes) in [(MAX_FILES_TOGETHER, 0), (0, MAX_BYTES_TOGETHER + 1)] {
             let budget = CoverageBudget::default();
             let memory = FileMemory::default();
@@ -1196,11 +1113,10 @@ mod tests {
 
     #[test]
     fn a_name_with_control_characters_is_shown_on_one_line() {
-        let project = Project::new(&[("ext/index.js", "")]);
+        let project = Project::new("ext/index.js:");
         project.link("ext/a\u{1b}[31m\nb", "/etc");
-        let error = project.cover(&FileMemory::default()).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            project.error(),
             "`ext/a\\u{1b}[31m\\nb` is a link to `/etc`, which is not part of the extension"
         );
     }

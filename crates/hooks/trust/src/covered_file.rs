@@ -1,30 +1,32 @@
-//! A file that an approval covers without keeping its bytes in memory.
+//! A file that an approval covers, and what is known about its content.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::digest::{hex, hex_digest};
-use crate::file_stamp::FileStamp;
-use crate::private_file::{make_private, may_execute, open_itself};
+use crate::file_memory::FileStamp;
+use crate::private_file::{make_private, may_execute, open_itself, read_whole};
 
 /// How many bytes of a file are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// A file or a link of an extension's folder, or of a package that the extension imports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A file that a hook names, or a file or link of a folder or package that an approval covers whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoveredFile {
-    /// Its path relative to the project.
+    /// The path by which it is named. Relative to the project if the file is in it.
     pub path: PathBuf,
     /// The path of the file after following symbolic links.
     pub target: PathBuf,
     /// The SHA-256 of the bytes, in hexadecimal digits. Of a link, the SHA-256 of its path.
     pub sha256: String,
-    /// The size in bytes. 0 for a link.
+    /// The size in bytes. 0 for a link, and in older approvals.
+    #[serde(default)]
     pub size: u64,
     /// Whether it may be executed.
     pub is_executable: bool,
@@ -34,6 +36,9 @@ pub struct CoveredFile {
     /// The file when it was last read. `None` if it was changed too recently to be recognised.
     #[serde(skip)]
     pub(crate) known: Option<KnownFile>,
+    /// The content of a file that a hook names. Empty for the other files, which are too many to keep.
+    #[serde(skip)]
+    pub bytes: Arc<[u8]>,
 }
 
 /// The content of a file when it was last read.
@@ -47,6 +52,71 @@ pub(crate) struct KnownFile {
 }
 
 impl CoveredFile {
+    /// Opens the file at `path` and reads it once. `shown` is its path in messages and in the approval.
+    pub fn read(path: &Path, shown: &Path) -> io::Result<Self> {
+        let (bytes, is_executable) = read_whole(path)?;
+        Ok(Self {
+            path: shown.to_owned(),
+            target: fs::canonicalize(path)?,
+            sha256: hex_digest(&bytes),
+            size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            is_executable,
+            bytes: bytes.into(),
+            ..Self::default()
+        })
+    }
+
+    /// Reads a file of a folder that is covered whole: itself, not the target of a link. Also returns its text if it is
+    /// at most `text_limit` bytes long. A file that grows beyond `limit` bytes is an error. `shown` is its path in the
+    /// approval. It is known if it did not change while it was read, and not shortly before.
+    pub(crate) fn scan(
+        path: &Path,
+        shown: PathBuf,
+        limit: u64,
+        text_limit: u64,
+    ) -> io::Result<(Self, Option<String>)> {
+        let grows = || io::Error::other("it grows while it is read");
+        let (file, metadata) = open_itself(path)?;
+        if metadata.len() > limit {
+            return Err(grows());
+        }
+        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
+        let mut bytes = Vec::new();
+        let bounded = (&file).take(limit.saturating_add(1));
+        let (sha256, size) = if metadata.len() <= text_limit {
+            pour(bounded, &mut bytes)?
+        } else {
+            pour(bounded, &mut io::sink())?
+        };
+        if size > limit {
+            return Err(grows());
+        }
+        let after = FileStamp::of(&file.metadata()?);
+        let known = stamp.filter(|stamp| after == Some(*stamp));
+        let file = Self {
+            path: shown,
+            target: path.to_owned(),
+            size,
+            is_executable: may_execute(&metadata),
+            known: known.map(|stamp| KnownFile {
+                stamp,
+                sha256: sha256.clone(),
+                imports: Vec::new(),
+            }),
+            sha256,
+            ..Self::default()
+        };
+        Ok((file, String::from_utf8(bytes).ok()))
+    }
+
+    /// Returns the same file without its content.
+    pub(crate) fn without_bytes(&self) -> Self {
+        Self {
+            bytes: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Returns whether it belongs to an installed package.
     pub fn is_of_package(&self) -> bool {
         self.path.iter().any(|part| part == "node_modules")
@@ -65,16 +135,20 @@ impl CoveredFile {
         })
     }
 
-    /// Copies the file at `from`. Fails if its content is not what was approved.
+    /// Copies the file at `from`, or its bytes if it has them. Fails if the content is not what was approved.
     pub(crate) fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         let dir = to.parent().unwrap_or(Path::new("."));
         make_private(dir)?;
         if let Some(link) = &self.link {
             return place_link(link, to);
         }
-        let (file, _) = open_itself(from)?;
         let mut copy = tempfile::NamedTempFile::new_in(dir)?;
-        let (sha256, size) = pour(file.take(self.size + 1), copy.as_file_mut())?;
+        let (sha256, size) = if self.bytes.is_empty() {
+            let (file, _) = open_itself(from)?;
+            pour(file.take(self.size + 1), copy.as_file_mut())?
+        } else {
+            pour(&*self.bytes, copy.as_file_mut())?
+        };
         if sha256 != self.sha256 || size != self.size {
             return Err(io::Error::other(
                 "its content differs from what was approved",
@@ -94,64 +168,21 @@ impl CoveredFile {
 }
 
 /// Creates a link. Replaces a file or link that is already there.
-#[cfg(unix)]
 fn place_link(link: &Path, to: &Path) -> io::Result<()> {
     if fs::symlink_metadata(to).is_ok() {
         fs::remove_file(to)?;
     }
-    std::os::unix::fs::symlink(link, to)
-}
-
-/// Links are copied only where Tenterhook knows how to create them.
-#[cfg(not(unix))]
-fn place_link(_link: &Path, _to: &Path) -> io::Result<()> {
-    Err(io::Error::other(
-        "it is a symbolic link, which is not supported here",
-    ))
-}
-
-/// The content of a file that was just read.
-#[derive(Debug)]
-pub(crate) struct ReadFile {
-    pub(crate) sha256: String,
-    pub(crate) size: u64,
-    pub(crate) is_executable: bool,
-    /// Its stamp, if it did not change while it was read, and not shortly before.
-    pub(crate) stamp: Option<FileStamp>,
-    /// Its text, if that was wanted.
-    pub(crate) text: Option<String>,
-}
-
-impl ReadFile {
-    /// Reads a file itself, not the target of a link. Keeps its text if it is at most `text_limit` bytes
-    /// long. A file that grows beyond `limit` bytes is an error.
-    pub(crate) fn read(path: &Path, limit: u64, text_limit: u64) -> io::Result<Self> {
-        let (file, metadata) = open_itself(path)?;
-        if metadata.len() > limit {
-            return Err(io::Error::other("it grows while it is read"));
-        }
-        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
-        let mut bounded = (&file).take(limit.saturating_add(1));
-        let (sha256, size, text) = if metadata.len() <= text_limit {
-            let mut bytes = Vec::new();
-            bounded.read_to_end(&mut bytes)?;
-            let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            (hex_digest(&bytes), size, String::from_utf8(bytes).ok())
-        } else {
-            let (sha256, size) = pour(bounded, &mut io::sink())?;
-            (sha256, size, None)
-        };
-        if size > limit {
-            return Err(io::Error::other("it grows while it is read"));
-        }
-        let after = FileStamp::of(&file.metadata()?);
-        Ok(Self {
-            sha256,
-            size,
-            is_executable: may_execute(&metadata),
-            stamp: stamp.filter(|stamp| after == Some(*stamp)),
-            text,
-        })
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(link, to)
+    }
+    #[cfg(not(unix))]
+    {
+        let problem = format!(
+            "it is a link to `{}`, which is not supported here",
+            link.display()
+        );
+        Err(io::Error::other(problem))
     }
 }
 
@@ -173,4 +204,19 @@ fn pour(mut from: impl io::Read, to: &mut impl io::Write) -> io::Result<(String,
         size = size.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
     }
     Ok((hex(&hash.finalize()), size))
+}
+
+/// Returns the SHA-256 of bytes as hexadecimal digits.
+pub fn hex_digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

@@ -12,7 +12,7 @@ use tenterhook_engine::HookDenial;
 use tenterhook_protocol::excerpt::omit_middle;
 use tenterhook_redaction::Redactor;
 
-use crate::digest::hex;
+use crate::covered_file::hex;
 
 /// The version of the stored form.
 const VERSION: u32 = 1;

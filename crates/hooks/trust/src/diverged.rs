@@ -76,21 +76,19 @@ impl DivergedHook {
 
     /// Returns the folder in which the approval does not apply: the current project.
     pub fn here(&self) -> &Path {
-        match &self.divergence {
-            Divergence::OtherFolder { here } => here,
-            Divergence::Changed
-            | Divergence::Moved
-            | Divergence::Missing
-            | Divergence::OtherRepository => &self.project,
+        if let Divergence::OtherFolder { here } = &self.divergence {
+            return here;
         }
+        &self.project
     }
 
     /// Returns whether the approval is for another folder or repository. The user has to decide then.
     pub fn is_displaced(&self) -> bool {
-        match self.divergence {
-            Divergence::OtherRepository | Divergence::OtherFolder { .. } => true,
-            Divergence::Changed | Divergence::Moved | Divergence::Missing => false,
-        }
+        let divergence = &self.divergence;
+        matches!(
+            divergence,
+            Divergence::OtherRepository | Divergence::OtherFolder { .. }
+        )
     }
 
     /// Returns the hooks that deny in place of this one.
@@ -151,32 +149,30 @@ pub fn unrunnable_reason(name: &str, problem: &str) -> String {
     )
 }
 
-/// Returns the hooks that were approved in another copy of the current repository, with the hooks
-/// that deny in their place. Leaves out hooks that are approved here too.
-pub fn displaced_hooks(approvals: &Approvals) -> Vec<(DivergedHook, Vec<HookSpec>)> {
+/// Returns the hooks that were approved in another copy of the current repository. Their gates deny. Leaves out hooks
+/// that are approved here too.
+pub fn displaced_hooks(approvals: &Approvals) -> Vec<DivergedHook> {
     let mut found = Vec::new();
     for (project, here) in approvals.elsewhere() {
-        let is_here = |approved: &ApprovalRecord| {
-            let mut known = approvals.approved(here).iter();
-            known.any(|known| known.source == approved.source && known.name == approved.name)
-        };
-        let missing = approvals.approved(project).iter();
-        for approved in missing.filter(|approved| !is_here(approved)) {
+        for approved in approvals.approved(project) {
+            if approvals
+                .find(here, &approved.source, &approved.name)
+                .is_some()
+            {
+                continue;
+            }
             let problem = format!(
                 "it was approved in `{}`, and `{}` is another folder",
                 project.display(),
                 here.display()
             );
-            let hook = DivergedHook::new(
+            let here = here.to_owned();
+            found.push(DivergedHook::new(
                 project,
                 approved,
-                Divergence::OtherFolder {
-                    here: here.to_owned(),
-                },
+                Divergence::OtherFolder { here },
                 Some(displaced_reason(&approved.name, &problem)),
-            );
-            let denials = hook.denials();
-            found.push((hook, denials));
+            ));
         }
     }
     found

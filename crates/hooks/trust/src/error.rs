@@ -21,17 +21,9 @@ pub enum TrustError {
         /// The file or folder.
         path: PathBuf,
     },
-    /// The file of approvals is damaged, or Tenterhook did not write it.
-    #[error("invalid approvals in `{}`: {problem}", .path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The file of an exception or of a denial is damaged, or Tenterhook did not write it.
+    /// The file of approvals, an exception or a denial is damaged, or Tenterhook did not write it.
     #[error("invalid file `{}`: {problem}", .path.display())]
-    Exception {
+    Invalid {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.

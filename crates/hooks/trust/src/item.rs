@@ -7,11 +7,21 @@ use sha2::{Digest as _, Sha256};
 use tenterhook_engine::EventName;
 use tenterhook_protocol::escape::escape_line;
 
-use crate::covered_file::CoveredFile;
-use crate::digest::hex;
-use crate::hook_order::HookOrder;
-use crate::item_file::ItemFile;
-use crate::named_path::NamedPath;
+use crate::copy_map::NamedPath;
+use crate::covered_file::{CoveredFile, hex};
+use crate::project::Project;
+
+/// The position of a hook among the approved hooks of its file. They run in that order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HookOrder {
+    /// All of them are in the approved order.
+    #[default]
+    AsApproved,
+    /// This hook has moved relative to the approved order.
+    Moved,
+    /// Other hooks of its file have moved.
+    NextToMoved,
+}
 
 /// A project hook with everything that one approval covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +37,7 @@ pub struct ApprovalItem {
     /// The whole definition, one line per setting.
     pub definition: String,
     /// The files that it runs, in the order in which it names them.
-    pub files: Vec<ItemFile>,
+    pub files: Vec<CoveredFile>,
     /// The other files of a script's or an extension's folder, and the packages that an extension imports.
     pub covered: Vec<CoveredFile>,
     /// The text of the hook file with the definition. `None` for executables and scripts.
@@ -51,6 +61,25 @@ impl ApprovalItem {
         escape_line(&format!("{} of {}", self.name, self.source.display()))
     }
 
+    /// Describes a hook of a project whose definition and files were not read yet.
+    pub fn new(project: &Project, source: PathBuf, name: String) -> Self {
+        Self {
+            project: project.dir.clone(),
+            root: project.root.clone(),
+            source,
+            name,
+            definition: String::new(),
+            files: Vec::new(),
+            covered: Vec::new(),
+            hook_text: None,
+            named: Vec::new(),
+            events: Vec::new(),
+            unread: Vec::new(),
+            order: HookOrder::default(),
+            unread_version: None,
+        }
+    }
+
     /// Returns whether the hook comes from this source: a hook file, or a file of a folder.
     pub fn is_from(&self, path: &Path) -> bool {
         let source = self.project.join(&self.source);
@@ -65,23 +94,11 @@ impl ApprovalItem {
             .unwrap_or(Path::new(""));
         let root = here.ancestors().nth(below.components().count());
         let root = root.unwrap_or(here).to_owned();
-        for file in &mut self.files {
-            for path in [&mut file.path, &mut file.target] {
-                if let Ok(below) = path.strip_prefix(&self.root) {
-                    *path = root.join(below);
-                }
-            }
-        }
-        for file in &mut self.covered {
-            for path in [&mut file.path, &mut file.target] {
-                if let Ok(below) = path.strip_prefix(&self.root) {
-                    *path = root.join(below);
-                }
-            }
-        }
-        for named in &mut self.named {
-            if let Ok(below) = named.path.strip_prefix(&self.root) {
-                named.path = root.join(below);
+        let files = self.files.iter_mut().chain(&mut self.covered);
+        let files = files.flat_map(|file| [&mut file.path, &mut file.target]);
+        for path in files.chain(self.named.iter_mut().map(|named| &mut named.path)) {
+            if let Ok(below) = path.strip_prefix(&self.root) {
+                *path = root.join(below);
             }
         }
         here.clone_into(&mut self.project);
@@ -102,18 +119,12 @@ impl ApprovalItem {
         field(self.source.as_os_str().as_encoded_bytes());
         field(self.name.as_bytes());
         field(self.definition.as_bytes());
-        for file in &self.files {
-            field(file.path.as_os_str().as_encoded_bytes());
-            field(file.target.as_os_str().as_encoded_bytes());
-            field(file.sha256.as_bytes());
-            field(&[u8::from(file.is_executable)]);
-        }
-        // The number separates the two lists. Approvals without covered files keep their digest.
-        if !self.covered.is_empty() {
-            field(b"covered files");
-            field(self.covered.len().to_string().as_bytes());
-        }
-        for file in &self.covered {
+        for (place, file) in self.files.iter().chain(&self.covered).enumerate() {
+            // The number separates the two lists. Approvals without covered files keep their digest.
+            if place == self.files.len() {
+                field(b"covered files");
+                field(self.covered.len().to_string().as_bytes());
+            }
             field(file.path.as_os_str().as_encoded_bytes());
             field(file.target.as_os_str().as_encoded_bytes());
             field(file.sha256.as_bytes());
@@ -134,83 +145,69 @@ impl ApprovalItem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::hex_digest;
+    use crate::covered_file::hex_digest;
+
+    fn file(path: &str, bytes: &[u8], is_executable: bool) -> CoveredFile {
+        CoveredFile {
+            path: path.into(),
+            target: Path::new("/p").join(path),
+            sha256: hex_digest(bytes),
+            size: 1,
+            is_executable,
+            ..CoveredFile::default()
+        }
+    }
 
     fn item() -> ApprovalItem {
-        let file = ItemFile {
-            path: "a.sh".into(),
-            target: "/p/a.sh".into(),
-            bytes: Arc::from(&b"x"[..]),
-            is_executable: true,
-            sha256: hex_digest(b"x"),
+        let project = Project {
+            dir: "/p".into(),
+            root: "/p".into(),
         };
         ApprovalItem {
-            project: "/p".into(),
-            root: "/p".into(),
-            source: "hooks.yaml".into(),
-            name: "a".to_owned(),
             definition: "command: ./a.sh".to_owned(),
-            files: vec![file],
-            covered: vec![CoveredFile {
-                path: "b.md".into(),
-                target: "/p/b.md".into(),
-                sha256: hex_digest(b"z"),
-                size: 1,
-                is_executable: false,
-                link: None,
-                known: None,
-            }],
-            hook_text: None,
-            named: Vec::new(),
-            events: Vec::new(),
-            unread: Vec::new(),
-            order: HookOrder::default(),
-            unread_version: None,
+            files: vec![file("a.sh", b"x", true)],
+            covered: vec![file("b.md", b"z", false)],
+            ..ApprovalItem::new(&project, "hooks.yaml".into(), "a".to_owned())
         }
     }
 
     #[test]
     fn whatever_is_different_gives_another_digest() {
-        let changes: [fn(&mut ApprovalItem); 15] = [
-            |item| item.unread_version = Some(String::new()),
-            |item| item.project = "/q".into(),
-            |item| item.source = "hooks.toml".into(),
-            |item| item.name = "b".to_owned(),
-            |item| item.definition.push('!'),
-            |item| item.files.clear(),
-            |item| item.files[0].path = "b.sh".into(),
-            |item| item.files[0].target = "/p/b.sh".into(),
-            |item| item.files[0].sha256 = hex_digest(b"y"),
-            |item| item.files[0].is_executable = false,
-            |item| item.covered.clear(),
-            |item| item.covered[0].path = "c.md".into(),
-            |item| item.covered[0].target = "/p/c.md".into(),
-            |item| item.covered[0].sha256 = hex_digest(b"y"),
-            |item| item.covered[0].link = Some("c.md".into()),
+        let changes: [(&str, fn(&mut ApprovalItem)); 17] = [
+            ("not read", |item| item.unread_version = Some(String::new())),
+            ("project", |item| item.project = "/q".into()),
+            ("source", |item| item.source = "hooks.toml".into()),
+            ("name", |item| item.name = "b".to_owned()),
+            ("definition", |item| item.definition.push('!')),
+            ("no file", |item| item.files.clear()),
+            ("path", |item| item.files[0].path = "b.sh".into()),
+            ("target", |item| item.files[0].target = "/p/b.sh".into()),
+            ("bytes", |item| item.files[0].sha256 = hex_digest(b"y")),
+            ("mode", |item| item.files[0].is_executable = false),
+            ("no covered file", |item| item.covered.clear()),
+            ("covered path", |item| item.covered[0].path = "c.md".into()),
+            ("covered target", |item| {
+                item.covered[0].target = "/p/c.md".into();
+            }),
+            ("covered bytes", |item| {
+                item.covered[0].sha256 = hex_digest(b"y");
+            }),
+            ("link", |item| item.covered[0].link = Some("c.md".into())),
+            ("a file that moves to the covered files", |item| {
+                let file = item.files.remove(0);
+                item.covered.insert(0, file);
+            }),
+            ("fields that are read as one", |item| {
+                item.definition = item.definition.split_off(1);
+                item.name.push('c');
+            }),
         ];
-        for (number, change) in changes.into_iter().enumerate() {
+        for (name, change) in changes {
             let mut other = item();
             change(&mut other);
-            assert_ne!(other.digest(), item().digest(), "{number}");
+            assert_ne!(other.digest(), item().digest(), "{name}");
         }
         assert_eq!(item().digest(), item().digest());
-    }
-
-    #[test]
-    fn a_file_that_moves_to_the_covered_files_gives_another_digest() {
-        let mut other = item();
-        let file = other.files.remove(0);
-        let moved = CoveredFile {
-            path: file.path,
-            target: file.target,
-            sha256: file.sha256,
-            size: 1,
-            is_executable: file.is_executable,
-            link: None,
-            known: None,
-        };
-        other.covered.insert(0, moved);
-        assert_ne!(other.digest(), item().digest());
     }
 
     #[test]
@@ -227,15 +224,5 @@ mod tests {
         assert_eq!(moved.files[0].path, Path::new("/copy/of/lib.sh"));
         assert_eq!(moved.files[0].target, Path::new("/copy/of/sub/a.sh"));
         assert_eq!(moved.covered[0].path, Path::new("/copy/of/h/b.md"));
-    }
-
-    #[test]
-    fn fields_are_not_read_as_one() {
-        let (mut one, mut other) = (item(), item());
-        one.name = "ab".to_owned();
-        one.definition = "c".to_owned();
-        other.name = "a".to_owned();
-        other.definition = "bc".to_owned();
-        assert_ne!(one.digest(), other.digest());
     }
 }

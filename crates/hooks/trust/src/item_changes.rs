@@ -1,18 +1,17 @@
 //! Compares the files of a hook with the files that the user approved before.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::copies::inside_copies;
-use crate::covered_file::CoveredFile;
-use crate::digest::hex_digest;
+use crate::copy_map::inside_copies;
+use crate::covered_file::{CoveredFile, hex_digest};
 use crate::item::ApprovalItem;
 use crate::private_file::read_whole;
-use crate::record::ApprovedFile;
 use crate::store::Approvals;
+
+const UNCHANGED: &str = "unchanged";
 
 /// How the files of a hook differ from the approved files.
 #[derive(Debug)]
@@ -40,7 +39,6 @@ pub struct FileChange {
     pub change: &'static str,
     /// Whether its bytes and its target are those that were approved.
     pub is_same: bool,
-    bytes: Option<Arc<[u8]>>,
     now: PathBuf,
     copy: Option<PathBuf>,
 }
@@ -61,15 +59,12 @@ pub struct PackageChange {
 impl FileChange {
     /// Returns the bytes of the file, if they are at most `limit` long and still those that would be
     /// approved.
-    pub fn new_bytes(&self, limit: usize) -> Option<Arc<[u8]>> {
-        if self.bytes.is_some() {
-            return self.bytes.clone();
-        }
+    pub fn new_bytes(&self, limit: usize) -> Option<Vec<u8>> {
         if usize::try_from(self.size).map_or(true, |size| size > limit) {
             return None;
         }
         let (bytes, _) = read_whole(&self.now).ok()?;
-        (hex_digest(&bytes) == self.sha256).then(|| bytes.into())
+        (hex_digest(&bytes) == self.sha256).then_some(bytes)
     }
 
     /// Returns the approved bytes. `None` if it was not approved, or if the copy is missing.
@@ -88,7 +83,7 @@ impl PackageChange {
     /// Returns how it differs, in a few words.
     pub fn change(&self) -> String {
         match self.changed.len() {
-            0 => "unchanged".to_owned(),
+            0 => UNCHANGED.to_owned(),
             _ if self.is_new() => "new".to_owned(),
             changed => format!("{changed} of them new or changed"),
         }
@@ -107,47 +102,13 @@ pub struct ListedFile<'a> {
 impl ApprovalItem {
     /// Returns all files that its approval covers.
     pub fn listed_files(&self) -> impl Iterator<Item = ListedFile<'_>> {
-        let covered = self.covered.iter();
-        let covered = covered.map(|it| (&it.path, &it.target, &it.sha256, it.is_executable));
-        let own = self.files.iter();
-        let own = own.map(|it| (&it.path, &it.target, &it.sha256, it.is_executable));
-        let all = own.chain(covered);
-        all.map(|(path, target, sha256, executable)| ListedFile {
-            path: path.display().to_string(),
-            target: target.display().to_string(),
-            sha256,
-            executable,
+        let all = self.files.iter().chain(&self.covered);
+        all.map(|file| ListedFile {
+            path: file.path.display().to_string(),
+            target: file.target.display().to_string(),
+            sha256: &file.sha256,
+            executable: file.is_executable,
         })
-    }
-}
-
-/// What both kinds of files have.
-struct Compared<'a> {
-    path: &'a Path,
-    target: &'a Path,
-    sha256: &'a str,
-    is_executable: bool,
-}
-
-impl<'a> From<&'a ApprovedFile> for Compared<'a> {
-    fn from(file: &'a ApprovedFile) -> Self {
-        Self {
-            path: &file.path,
-            target: &file.target,
-            sha256: &file.sha256,
-            is_executable: file.is_executable,
-        }
-    }
-}
-
-impl<'a> From<&'a CoveredFile> for Compared<'a> {
-    fn from(file: &'a CoveredFile) -> Self {
-        Self {
-            path: &file.path,
-            target: &file.target,
-            sha256: &file.sha256,
-            is_executable: file.is_executable,
-        }
     }
 }
 
@@ -159,39 +120,30 @@ impl ItemChanges {
         let list = before.and_then(|before| approvals.covered(before).ok());
         let own = before.into_iter().flat_map(|before| &before.files);
         let covered = list.iter().flatten();
-        let known = own.map(Compared::from).chain(covered.map(Compared::from));
-        let known: HashMap<&Path, Compared<'_>> = known.map(|file| (file.path, file)).collect();
+        let known = own.chain(covered).map(|file| (file.path.as_path(), file));
+        let known: HashMap<&Path, &CoveredFile> = known.collect();
         let copies = before.map(|before| approvals.copies_of(&item.project, before));
-        let compare = |file: &Compared<'_>, size: u64, bytes: Option<&Arc<[u8]>>| {
-            let before = known.get(file.path);
+        let compare = |file: &CoveredFile| {
+            let before = known.get(file.path.as_path()).copied();
             let (is_same, change) = describe_change(before, file);
-            let now = item.project.join(file.path);
+            let now = item.project.join(&file.path);
             let copies = copies.as_ref().filter(|_| before.is_some());
             FileChange {
-                path: file.path.to_owned(),
-                target: (file.target != now).then(|| file.target.to_owned()),
-                sha256: file.sha256.to_owned(),
-                size,
+                path: file.path.clone(),
+                target: (file.target != now).then(|| file.target.clone()),
+                sha256: file.sha256.clone(),
+                size: file.size,
                 change,
                 is_same,
-                bytes: bytes.cloned(),
-                copy: copies.map(|copies| copies.join(inside_copies(file.path))),
+                copy: copies.map(|copies| copies.join(inside_copies(&file.path))),
                 now,
             }
         };
-        let mut files = Vec::new();
+        let mut files: Vec<FileChange> = item.files.iter().map(compare).collect();
         let mut packages: BTreeMap<PathBuf, PackageChange> = BTreeMap::new();
-        let mut current = BTreeSet::new();
-        for file in &item.files {
-            current.insert(file.path.as_path());
-            let size = u64::try_from(file.bytes.len()).unwrap_or(u64::MAX);
-            let approved = ApprovedFile::from(file);
-            files.push(compare(&Compared::from(&approved), size, Some(&file.bytes)));
-        }
         for file in &item.covered {
-            current.insert(file.path.as_path());
             let Some(folder) = package_of(&file.path) else {
-                files.push(compare(&Compared::from(file), file.size, None));
+                files.push(compare(file));
                 continue;
             };
             let package = packages.entry(folder.clone()).or_insert(PackageChange {
@@ -202,12 +154,13 @@ impl ItemChanges {
             });
             package.files += 1;
             package.size += file.size;
-            let file = Compared::from(file);
-            let before = known.get(file.path);
-            if before.is_none_or(|before| !is_equal(before, &file)) {
-                package.changed.push(file.path.to_owned());
+            let before = known.get(file.path.as_path()).copied();
+            if describe_change(before, file) != (true, UNCHANGED) {
+                package.changed.push(file.path.clone());
             }
         }
+        let current = item.files.iter().chain(&item.covered);
+        let current: HashSet<&Path> = current.map(|file| file.path.as_path()).collect();
         let gone = known.keys().filter(|path| !current.contains(*path));
         let gone = gone.map(|path| match package_of(path) {
             Some(folder) if !packages.contains_key(&folder) => folder,
@@ -222,14 +175,8 @@ impl ItemChanges {
     }
 }
 
-fn is_equal(before: &Compared<'_>, now: &Compared<'_>) -> bool {
-    before.sha256 == now.sha256
-        && before.target == now.target
-        && before.is_executable == now.is_executable
-}
-
 /// Returns whether a file has the approved bytes, and describes the difference.
-fn describe_change(before: Option<&Compared<'_>>, now: &Compared<'_>) -> (bool, &'static str) {
+fn describe_change(before: Option<&CoveredFile>, now: &CoveredFile) -> (bool, &'static str) {
     let Some(before) = before else {
         return (false, "new");
     };
@@ -239,7 +186,7 @@ fn describe_change(before: Option<&Compared<'_>>, now: &Compared<'_>) -> (bool, 
     let change = match (before.is_executable, now.is_executable) {
         (false, true) => "same bytes, now executable",
         (true, false) => "same bytes, no longer executable",
-        (true, true) | (false, false) => "unchanged",
+        (true, true) | (false, false) => UNCHANGED,
     };
     (true, change)
 }

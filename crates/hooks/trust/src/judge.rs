@@ -1,24 +1,21 @@
 //! Compares hooks of a project's hook file with their approvals, and makes them run approved copies.
 
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::path::Path;
 
 use tenterhook_engine::Layer;
-use tenterhook_hookfile::{Environment, HookDeclaration, Report};
+use tenterhook_hookfile::{Environment, HookAction, HookDeclaration, Report};
 
-use crate::approved_declaration::ApprovedDeclaration;
-use crate::copy_map::CopyMap;
-use crate::definition_text::definition_text;
-use crate::hook_order::HookOrder;
-use crate::item::ApprovalItem;
+use crate::copy_map::replace_with_copies;
+use crate::item::{ApprovalItem, HookOrder};
 use crate::mentions::mentioned;
-use crate::named_files::NamedFiles;
-use crate::project::Project;
-use crate::project_hook::ProjectHook;
-use crate::project_roots::ProjectRoots;
+use crate::named_files::{NamedFiles, without_copy};
+use crate::project::{Project, ProjectRoots};
+use crate::project_hook::{ProjectHook, TrustState};
 use crate::record::ApprovalRecord;
 use crate::search_path;
-use crate::state::TrustState;
 use crate::store::Approvals;
+use crate::trust::ApprovedDeclaration;
 
 /// A project hook that was compared with its approval.
 #[derive(Debug)]
@@ -43,19 +40,11 @@ pub fn judge(
     let (project, source) = Project::of_file(report.source().path());
     let name = declaration.name().unwrap_or_default();
     let unread = ApprovalItem {
-        source: source.clone(),
-        name: name.to_owned(),
         definition: definition_text(declaration),
-        files: Vec::new(),
-        covered: Vec::new(),
         events: declaration.event_names(),
-        unread: Vec::new(),
-        hook_text: None,
-        named: Vec::new(),
-        project: project.dir.clone(),
-        root: project.root.clone(),
         order,
         unread_version: Some(String::new()),
+        ..ApprovalItem::new(&project, source.clone(), name.to_owned())
     };
     let before = approvals.find(&project.dir, &source, name);
     if !is_review && before.is_none() {
@@ -64,7 +53,9 @@ pub fn judge(
             approved: None,
         });
     }
-    let dir = project.dir.join(working_dir(environment, declaration));
+    let dir = declaration.working_dir.as_ref();
+    let dir = dir.map(|(dir, _)| project.dir.join(environment.expand_path(dir)));
+    let dir = dir.unwrap_or_else(|| project.dir.clone());
     let roots = ProjectRoots {
         dir: &dir,
         project: &project.dir,
@@ -90,30 +81,26 @@ pub fn judge(
     let mut item = ApprovalItem {
         files: read,
         covered,
-        unread: std::mem::take(&mut files.unread),
+        unread: files.unread,
         hook_text: Some(report.source().shared_text()),
-        named: files.words.clone(),
+        named: files.words,
         unread_version,
         ..unread
     };
     let state = approvals.state(&item);
     let mut approved = None;
     if state == TrustState::Trusted {
-        let copies = match approvals.keep_copies(&item, &memory) {
-            Ok(copies) => copies,
-            Err(error) => {
-                let span = declaration.span;
-                let problem = report.problem(span, tenterhook_engine::error_chain(&error));
+        let copies = approvals.keep_copies(&item, &memory);
+        let copies = copies.map_err(|error| tenterhook_engine::error_chain(&error));
+        match copies.and_then(|copies| with_copies(declaration.clone(), &item, &copies)) {
+            Ok(declaration) => approved = Some(declaration),
+            Err(problem) => {
+                let problem = report.problem(declaration.span, problem);
                 report
                     .add(problem.hint("the hook runs only from the approved copies of its files"));
                 return None;
             }
-        };
-        let copies = CopyMap {
-            roots,
-            copies: &copies,
-        };
-        approved = Some(with_copies(declaration.clone(), &files, &copies));
+        }
     } else {
         item.unread.extend(notes(&item, declaration, roots));
     }
@@ -131,12 +118,12 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = mentioned(item, roots);
     if declaration.is_command() && search_path::outside(&[roots.root]).is_some() {
-        let note = "your `PATH` contains folders of the project; the hook runs without them";
-        notes.push(note.to_owned());
+        notes
+            .push("your `PATH` contains folders of the project; the hook runs without them".into());
     }
     if item.order == HookOrder::Moved {
-        let note = "its position among the hooks of its file has changed since the approval";
-        notes.push(note.to_owned());
+        notes
+            .push("its position among the hooks of its file has changed since the approval".into());
     }
     notes
 }
@@ -144,16 +131,21 @@ fn notes(
 /// Makes a declaration run the approved copies of its files.
 fn with_copies(
     mut declaration: HookDeclaration,
-    files: &NamedFiles,
-    copies: &CopyMap<'_>,
-) -> ApprovedDeclaration {
+    item: &ApprovalItem,
+    copies: &Path,
+) -> Result<ApprovedDeclaration, String> {
     let original_command = declaration.action.text();
-    copies.apply(files, &mut declaration.action, &mut declaration.env);
-    leave_project_out(&mut declaration, copies.roots.root);
+    let (action, env) = (&mut declaration.action, &mut declaration.env);
+    replace_with_copies(&item.named, &item.project, copies, action, env)?;
+    leave_project_out(&mut declaration, &item.root);
     if declaration.python.is_some() {
         declaration.python = declaration.action.python_script().and_then(Result::ok);
     }
-    ApprovedDeclaration::new(declaration, Layer::Project, original_command)
+    Ok(ApprovedDeclaration::new(
+        declaration,
+        Layer::Project,
+        original_command,
+    ))
 }
 
 /// Makes a command find its programs outside of the project. Files that it names in the project run
@@ -169,12 +161,6 @@ fn leave_project_out(declaration: &mut HookDeclaration, root: &Path) {
     }
 }
 
-fn working_dir(environment: &Environment, declaration: &HookDeclaration) -> PathBuf {
-    let dir = declaration.working_dir.as_ref();
-    let expanded = dir.map(|(dir, _)| environment.expand_path(dir));
-    expanded.unwrap_or_default()
-}
-
 /// Makes a declaration, which was read from the approved copy of its hook file, run the approved
 /// copies of its files.
 ///
@@ -188,13 +174,7 @@ pub fn restore(
     declaration: HookDeclaration,
 ) -> Result<ApprovedDeclaration, String> {
     let item = approvals.restore(project, approved)?;
-    let roots = ProjectRoots {
-        dir: project,
-        project,
-        root: &item.root,
-    };
-    let files = NamedFiles::of_approval(item.named.clone());
-    if let Some(path) = files.without_copy(&item.files, project) {
+    if let Some(path) = without_copy(&item) {
         return Err(format!(
             "its command reads `{}` from the project, not from an approved copy",
             path.display()
@@ -207,9 +187,51 @@ pub fn restore(
     if restored.digest() != approved.digest {
         return Err("its definition no longer has the meaning that was approved".to_owned());
     }
-    let copies = CopyMap {
-        roots,
-        copies: &approvals.copies_of(project, approved),
+    with_copies(declaration, &item, &approvals.copies_of(project, approved))
+}
+
+/// Returns the whole definition of a hook, one line per setting.
+fn definition_text(declaration: &HookDeclaration) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        // Nothing is trimmed, because an invisible space can make it a different command.
+        for (place, part) in value.split('\n').enumerate() {
+            // Writing to a `String` cannot fail.
+            let _ = match (place, part) {
+                (0, _) => writeln!(text, "{key}: {part}"),
+                (_, "") => writeln!(text),
+                (_, _) => writeln!(text, "  {part}"),
+            };
+        }
     };
-    Ok(with_copies(declaration, &files, &copies))
+    let events: Vec<&str> = declaration
+        .events
+        .iter()
+        .map(|event| event.name.as_str())
+        .collect();
+    line("event", &events.join(", "));
+    line("matcher", &declaration.matcher.to_string());
+    if let Some(timeout) = declaration.timeout {
+        line("timeout", &format!("{} s", timeout.as_secs_f64()));
+    }
+    let known = ["event", "matcher", "timeout"];
+    let fields = declaration.definition.fields();
+    for (key, value) in fields.filter(|(key, _)| !known.contains(key)) {
+        let key = if key == "file" { "contract" } else { key };
+        match value.as_str() {
+            Some(value) => line(key, value),
+            None => line(key, &value.to_string()),
+        }
+    }
+    match &declaration.action {
+        // The name in the file may be an alias.
+        HookAction::Model(model) => line("asks", &model.model),
+        HookAction::Http(http) => {
+            for header in &http.headers {
+                line(&format!("header {}", header.name), &header.value);
+            }
+        }
+        HookAction::Line { .. } | HookAction::Argv(_) | HookAction::Builtin { .. } => {}
+    }
+    text
 }

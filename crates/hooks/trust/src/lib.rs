@@ -27,80 +27,61 @@
 
 #![forbid(unsafe_code)]
 
-mod approved_declaration;
 mod book;
-mod copies;
 mod copy_map;
 mod coverage;
 mod covered_file;
-mod definition_text;
 mod denial;
 mod denied_call;
-mod digest;
 mod diverged;
 mod error;
 mod exceptions;
 mod file_memory;
-mod file_stamp;
-mod hook_order;
 mod interpreter;
 mod item;
 mod item_changes;
-mod item_file;
 mod judge;
 mod mentions;
 mod named_files;
-mod named_path;
 mod parallel;
-mod path_words;
 mod private_file;
 mod programs;
 mod project;
 mod project_hook;
-mod project_roots;
 mod project_variables;
 mod record;
 mod repository;
-mod repository_identity;
 mod search_path;
 mod source_files;
-mod state;
 mod store;
 mod trust;
-mod variables;
 
-pub use approved_declaration::ApprovedDeclaration;
-pub use copies::inside_copies;
+pub use copy_map::inside_copies;
 pub use coverage::{
-    ApprovedFiles, Count, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder,
-    FindImports, MAX_BYTES_TOGETHER, MAX_COVERED_BYTES, MAX_COVERED_FILES, MAX_FILES_TOGETHER,
+    ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder, FindImports,
 };
-pub use covered_file::CoveredFile;
+pub use covered_file::{CoveredFile, hex_digest};
 pub use denial::{denials, deny};
 pub use denied_call::{DenialId, DenialIdError, DeniedCall};
-pub use digest::hex_digest;
 pub use diverged::{
     DivergedHook, Divergence, displaced_hooks, displaced_reason, unrunnable_reason,
 };
 pub use error::TrustError;
 pub use exceptions::{ExceptionStore, ExceptionTerm, ProjectExceptions, UserException};
 pub use file_memory::FileMemory;
-pub use hook_order::HookOrder;
 pub use interpreter::{check_interpreter, interpreter_version, missing_interpreter};
-pub use item::ApprovalItem;
+pub use item::{ApprovalItem, HookOrder};
 pub use item_changes::{FileChange, ItemChanges, ListedFile, PackageChange};
-pub use item_file::ItemFile;
 pub use judge::{JudgedHook, judge, restore};
 pub use mentions::mentioned;
 pub use named_files::add;
 pub use private_file::{check_owner, make_private, open_itself, read_whole, write_private};
-pub use project::{Project, TENTERHOOK, is_hook_folder, repository_root, resolved};
-pub use project_hook::ProjectHook;
-pub use project_roots::{ProjectRoots, below};
-pub use record::{ApprovalRecord, ApprovedFile};
-pub use repository_identity::RepositoryIdentity;
+pub use project::{
+    Project, ProjectRoots, TENTERHOOK, below, is_hook_folder, repository_root, resolved,
+};
+pub use project_hook::{ProjectHook, TrustState};
+pub use record::{ApprovalRecord, RepositoryIdentity};
 pub use search_path::{find_program, in_search_path, search_path_in, search_path_outside};
 pub use source_files::{sources_below, too_many_files};
-pub use state::TrustState;
 pub use store::Approvals;
-pub use trust::Trust;
+pub use trust::{ApprovedDeclaration, Trust};

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::item::ApprovalItem;
-use crate::path_words::tokens;
 use crate::private_file::read_whole;
-use crate::project_roots::{ProjectRoots, shown, within};
-use crate::source_files::is_source;
+use crate::project::{ProjectRoots, shown, within};
+use crate::source_files::{is_source, tokens};
 
 /// The size of the largest script that is searched, in bytes.
 const MAX_SCANNED: usize = 256 << 10;
@@ -29,38 +28,32 @@ const ELSEWHERE: [&str; 9] = [
 /// Returns notes about scripts that may read or load files of the project that the approval does not cover: they
 /// mention such a file, the working folder, or the path of modules. Scripts of installed packages are not searched.
 pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
-    let own = item.files.iter();
-    let mut scripts: Vec<(&Path, Arc<[u8]>)> = own
-        .map(|file| (file.path.as_path(), Arc::clone(&file.bytes)))
-        .collect();
     let mut notes = Vec::new();
-    let too_large = |path: &Path| {
-        format!(
-            "`{}` is too large to be searched for files that can change without a new approval",
-            path.display()
-        )
-    };
-    for file in &item.covered {
-        if !may_be_script(&file.path) || file.link.is_some() || file.is_of_package() {
+    for file in item.files.iter().chain(&item.covered) {
+        let is_own = !file.bytes.is_empty();
+        // A name without an extension says nothing.
+        let may_be_script = is_source(&file.path) || file.path.extension().is_none();
+        if !(may_be_script || file.bytes.starts_with(b"#!"))
+            || file.link.is_some()
+            || (file.is_of_package() && !is_own)
+        {
             continue;
         }
+        let (script, path) = (file.path.as_path(), file.path.display());
         if usize::try_from(file.size).map_or(true, |size| size > MAX_SCANNED) {
-            notes.push(too_large(&file.path));
-        // A file that cannot be read now is not approved later.
-        } else if let Ok((bytes, _)) = read_whole(&roots.project.join(&file.path)) {
-            scripts.push((&file.path, bytes.into()));
-        }
-    }
-    for (script, bytes) in &scripts {
-        if !may_be_script(script) && !bytes.starts_with(b"#!") {
+            notes.push(format!(
+                "`{path}` is too large to be searched for files that can change without a new approval"
+            ));
             continue;
         }
-        if bytes.len() > MAX_SCANNED {
-            notes.push(too_large(script));
-            continue;
-        }
-        let text = String::from_utf8_lossy(bytes);
-        let path = script.display();
+        let bytes = if is_own {
+            Arc::clone(&file.bytes)
+        } else {
+            // A file that cannot be read now is not approved later.
+            let read = read_whole(&roots.project.join(script));
+            read.map_or_else(|_| Arc::default(), |(bytes, _)| bytes.into())
+        };
+        let text = String::from_utf8_lossy(&bytes);
         if let Some(found) = ELSEWHERE.iter().find(|found| text.contains(**found)) {
             notes.push(format!(
                 "`{path}` contains `{found}`, so it may read or load files of the project, which can change without \
@@ -83,11 +76,6 @@ pub fn mentioned(item: &ApprovalItem, roots: ProjectRoots<'_>) -> Vec<String> {
         ));
     }
     notes
-}
-
-/// Returns whether a file is a script by its name. A name without an extension says nothing.
-fn may_be_script(path: &Path) -> bool {
-    is_source(path) || path.extension().is_none()
 }
 
 /// Returns whether a text of a script names something of the project that is not covered, or by a path that does not

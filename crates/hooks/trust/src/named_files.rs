@@ -20,21 +20,21 @@ use tenterhook_hookfile::HookAction;
 use tenterhook_process::Shell;
 use tenterhook_shell::{LineWord, LineWordKind, words};
 
+use crate::copy_map::{NamedPath, PathLocation};
 use crate::coverage::{
     ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder,
 };
 use crate::covered_file::CoveredFile;
 use crate::file_memory::FileMemory;
 use crate::interpreter::check_interpreter;
-use crate::item_file::ItemFile;
-use crate::named_path::{NamedPath, PathLocation};
-use crate::path_words::{candidates, is_path_like, names_file};
-use crate::programs::{Interpreter, ProgramKind, is_before_command, kind_of};
-use crate::project_roots::{ProjectRoots, shown, within};
+use crate::item::ApprovalItem;
+use crate::programs::{
+    Interpreter, ProgramKind, is_before_command, is_search_path, kind_of, makes_load,
+};
+use crate::project::{ProjectRoots, shown, within};
 use crate::project_variables::{mask, unmask};
 use crate::search_path::in_search_path;
-use crate::source_files::is_source;
-use crate::variables::{is_search_path, makes_load};
+use crate::source_files::{candidates, is_path_like, is_source, names_file};
 
 const UNKNOWN: &str =
     "is only known when the hook runs; what it names can change without a new approval";
@@ -84,12 +84,9 @@ impl NamedFiles {
                 reader.add_line(line);
             }
             HookAction::Argv(argv) => {
-                let words = argv.iter().enumerate().map(|(index, text)| Word {
-                    raw: text.clone(),
-                    shown: text.clone(),
-                    text: Some(text.clone()),
-                    kind: LineWordKind::Plain,
-                    place: PathLocation::Word(index, 0..text.len()),
+                let words = argv.iter().enumerate().map(|(index, text)| {
+                    let place = PathLocation::Word(index, 0..text.len());
+                    Word::known(text.clone(), text, LineWordKind::Plain, place)
                 });
                 reader.add_command(&words.collect::<Vec<_>>());
             }
@@ -104,22 +101,20 @@ impl NamedFiles {
         }
         reader.dir = Some(roots.dir.to_owned());
         for (index, (name, value)) in env.iter().enumerate() {
-            reader.add_assignment(&Word {
-                raw: format!("{name}={value}"),
-                shown: format!("{name}={value}"),
-                text: Some(value.clone()),
-                kind: LineWordKind::Assignment,
-                place: PathLocation::Variable(index, 0..value.len()),
-            });
+            let (raw, kind) = (format!("{name}={value}"), LineWordKind::Assignment);
+            let place = PathLocation::Variable(index, 0..value.len());
+            reader.add_assignment(&Word::known(raw, value, kind, place));
         }
         reader.files
     }
 
     /// Reads every named file once, and finds the folders of scripts. The error names the file.
-    pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<ItemFile>, String> {
-        let mut files: Vec<ItemFile> = Vec::new();
-        for named in self.words.iter().filter(|named| named.exists) {
-            add(&mut files, &named.path, roots.project)?;
+    pub(crate) fn read(&mut self, roots: ProjectRoots<'_>) -> Result<Vec<CoveredFile>, String> {
+        let mut files: Vec<CoveredFile> = Vec::new();
+        for named in &self.words {
+            if named.location == PathLocation::Nowhere {
+                add(&mut files, &named.path, roots.project)?;
+            }
         }
         for file in &files {
             let shown = file.path.display();
@@ -154,7 +149,7 @@ impl NamedFiles {
     /// the error says which file is not one of them.
     pub(crate) fn cover(
         &mut self,
-        own: &[ItemFile],
+        own: &[CoveredFile],
         roots: ProjectRoots<'_>,
         memory: &FileMemory,
         approved: Option<&ApprovedFiles>,
@@ -186,36 +181,8 @@ impl NamedFiles {
         Ok(covered.into_values().collect())
     }
 
-    /// Restores the named files of an approved hook.
-    pub(crate) fn of_approval(words: Vec<NamedPath>) -> Self {
-        Self {
-            words,
-            ..Self::default()
-        }
-    }
-
-    /// Returns an approved file that the hook would read from the project, because the command names it
-    /// at a position where the path cannot be replaced.
-    pub(crate) fn without_copy<'a>(
-        &self,
-        approved: &'a [ItemFile],
-        project: &Path,
-    ) -> Option<&'a Path> {
-        let lacks_copy = |file: &&ItemFile| {
-            let named = self.words.iter();
-            // The path of the folder is replaced, and its files with it.
-            let named = named
-                .filter(|named| !named.is_in_folder && shown(&named.path, project) == file.path);
-            let (others, placed): (Vec<_>, Vec<_>) =
-                named.partition(|named| matches!(named.location, PathLocation::Nowhere));
-            placed.len() < others.len()
-        };
-        let mut approved = approved.iter();
-        approved.find(lacks_copy).map(|file| file.path.as_path())
-    }
-
-    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`](Self::without_copy) can tell
-    /// whether all of them are replaced.
+    /// Adds a file. If it exists, each of its names counts, so that [`without_copy`] can tell whether all
+    /// of them are replaced.
     fn push(&mut self, location: Option<PathLocation>, path: &Path) {
         // The file behind a loop is read by each of its commands.
         if self
@@ -225,29 +192,37 @@ impl NamedFiles {
         {
             return;
         }
-        let exists = path.is_file();
-        let counted = exists.then_some(PathLocation::Nowhere);
-        self.words.extend(
-            counted
-                .into_iter()
-                .chain(location)
-                .map(|location| NamedPath {
-                    location,
-                    path: path.to_owned(),
-                    exists,
-                    is_in_folder: false,
-                }),
-        );
+        let counted = path.is_file().then_some(PathLocation::Nowhere);
+        let path = path.to_owned();
+        let words = counted.into_iter().chain(location);
+        self.words.extend(words.map(|location| NamedPath {
+            location,
+            path: path.clone(),
+        }));
     }
 }
 
+/// Returns an approved file that the hook would read from the project, because the command names it at a position
+/// where the path cannot be replaced.
+pub(crate) fn without_copy(item: &ApprovalItem) -> Option<&Path> {
+    let lacks_copy = |file: &&CoveredFile| {
+        let named = item.named.iter();
+        let named = named.filter(|named| shown(&named.path, &item.project) == file.path);
+        let is_counted = |named: &&NamedPath| named.location == PathLocation::Nowhere;
+        let (others, placed): (Vec<_>, Vec<_>) = named.partition(is_counted);
+        placed.len() < others.len()
+    };
+    let mut files = item.files.iter();
+    files.find(lacks_copy).map(|file| file.path.as_path())
+}
+
 /// Reads a file and adds it, unless it was added before. The error names the file.
-pub fn add(files: &mut Vec<ItemFile>, path: &Path, project: &Path) -> Result<(), String> {
+pub fn add(files: &mut Vec<CoveredFile>, path: &Path, project: &Path) -> Result<(), String> {
     let shown = shown(path, project);
     if files.iter().any(|known| known.path == shown) {
         return Ok(());
     }
-    let file = ItemFile::read(path, &shown)
+    let file = CoveredFile::read(path, &shown)
         .map_err(|error| format!("`{}` cannot be read: {error}", shown.display()))?;
     files.push(file);
     Ok(())
@@ -296,6 +271,17 @@ struct Value<'a> {
 }
 
 impl Word {
+    /// Describes a word that no shell reads.
+    fn known(raw: String, text: &str, kind: LineWordKind, place: PathLocation) -> Self {
+        Self {
+            shown: raw.clone(),
+            raw,
+            text: Some(text.to_owned()),
+            kind,
+            place,
+        }
+    }
+
     /// Returns the name of the variable that the word sets.
     fn variable(&self) -> Option<&str> {
         let (name, _) = self.raw.split_once('=')?;
@@ -659,12 +645,23 @@ impl CommandReader<'_> {
 mod tests {
     use std::fs;
 
-    use crate::copy_map::CopyMap;
+    use crate::copy_map::replace_with_copies;
+    use crate::project::Project;
 
     use super::*;
 
-    /// Creates a project and returns the files that a line names, the notes, and the line with copies.
-    fn read(line: &str) -> (Vec<String>, Vec<String>, String) {
+    /// What was found in a line.
+    struct Found {
+        /// The files that the approval covers.
+        named: Vec<String>,
+        unread: Vec<String>,
+        /// The line with copies.
+        over: String,
+        lacks_copy: bool,
+    }
+
+    /// Creates a project and reads a line of a hook in it.
+    fn read(line: &str) -> Found {
         let home = tempfile::tempdir().unwrap();
         let project = fs::canonicalize(home.path()).unwrap();
         for file in [
@@ -696,28 +693,35 @@ mod tests {
         };
         let mut files = NamedFiles::of(&action, &[], roots);
         let read = files.read(roots).unwrap();
+        let item = ApprovalItem {
+            files: read.clone(),
+            named: files.words.clone(),
+            ..ApprovalItem::new(&Project::of(&project), PathBuf::new(), String::new())
+        };
         let covered = files.cover(&read, roots, &FileMemory::default(), None);
         let covered = covered.unwrap().into_iter().map(|file| file.path);
         let named = read.into_iter().map(|file| file.path).chain(covered);
         let named = named.map(|path| path.display().to_string()).collect();
-        let copy_map = CopyMap {
-            roots,
-            copies: Path::new("/c"),
-        };
-        copy_map.apply(&files, &mut action, &mut []);
+        let copies = Path::new("/c");
+        replace_with_copies(&files.words, &project, copies, &mut action, &mut []).unwrap();
         let HookAction::Line { line: over, .. } = &action else {
             panic!("a line stays a line");
         };
         let over = over.replace(&format!("'{}'", project.display()), "ROOT");
-        (named, files.unread, over)
+        Found {
+            named,
+            unread: files.unread,
+            over,
+            lacks_copy: without_copy(&item).is_some(),
+        }
     }
 
     /// Asserts what an approval of a line covers, the line with copies, and that no note is shown.
     fn assert_covers(line: &str, named: &[&str], expected: &str) {
-        let (found, unread, over) = read(line);
-        assert_eq!(found, named, "{line}");
-        assert_eq!(over, expected, "{line}");
-        assert_eq!(unread, Vec::<String>::new(), "{line}");
+        let found = read(line);
+        assert_eq!(found.named, named, "{line}");
+        assert_eq!(found.over, expected, "{line}");
+        assert_eq!(found.unread, Vec::<String>::new(), "{line}");
     }
 
     #[test]
@@ -861,7 +865,7 @@ mod tests {
             ("X=\"$(./x)\"", "$(./x)"),
             ("h/check.sh >&2 h/own.log", "`h/own.log` is a log"),
         ] {
-            let (_, unread, _) = read(line);
+            let unread = read(line).unread;
             assert!(
                 unread.iter().any(|note| note.contains(noted)),
                 "{line}: {unread:?}"
@@ -882,35 +886,20 @@ mod tests {
                 "PYTHONPATH=/c/gone python3 /c/h/module.py",
             ),
         ] {
-            assert_eq!(read(line).2, expected, "{line}");
+            assert_eq!(read(line).over, expected, "{line}");
         }
     }
 
     #[test]
     fn a_line_without_copies_of_all_of_its_files_is_known() {
-        let home = tempfile::tempdir().unwrap();
-        let project = fs::canonicalize(home.path()).unwrap();
-        fs::write(project.join("a.sh"), "").unwrap();
-        let roots = ProjectRoots {
-            dir: &project,
-            project: &project,
-            root: &project,
-        };
         for (line, lacks_copy) in [
-            ("sh a.sh", false),
-            ("sh a.sh && ./a.sh", false),
-            ("sh -c ./a.sh", false),
-            ("sh -c './a.sh x'", true),
-            ("sh a.sh; sh -c './a.sh x'", true),
+            ("sh h/check.sh", false),
+            ("sh h/check.sh && ./h/check.sh", false),
+            ("sh -c h/check.sh", false),
+            ("sh -c './h/check.sh x'", true),
+            ("sh h/check.sh; sh -c './h/check.sh x'", true),
         ] {
-            let action = HookAction::Line {
-                shell: Shell::Sh,
-                line: line.to_owned(),
-            };
-            let mut files = NamedFiles::of(&action, &[], roots);
-            let own = files.read(roots).unwrap();
-            let found = files.without_copy(&own, &project);
-            assert_eq!(found.is_some(), lacks_copy, "{line}");
+            assert_eq!(read(line).lacks_copy, lacks_copy, "{line}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads and writes files that only the user can write, and refuses files that others can write.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
@@ -16,11 +16,11 @@ const FILE_LIMIT: u64 = 64 << 20;
 ///
 /// Opens the file only once, so that the bytes and the permission are of the same file.
 pub fn read_whole(path: &Path) -> io::Result<(Vec<u8>, bool)> {
-    let file = open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    // If the path is a named pipe, opening it must not block.
+    #[cfg(unix)]
+    let (file, metadata) = open(path, OFlags::NONBLOCK)?;
+    #[cfg(not(unix))]
+    let (file, metadata) = open_itself(path)?;
     if metadata.len() > FILE_LIMIT {
         return Err(io::Error::other("it is larger than 64 MiB"));
     }
@@ -35,9 +35,25 @@ pub fn read_whole(path: &Path) -> io::Result<(Vec<u8>, bool)> {
 /// Opens a regular file for reading. Refuses a symbolic link. Does not wait if the path has become a named pipe.
 pub fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
     #[cfg(unix)]
-    let file = open_with(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)?;
+    {
+        open(path, OFlags::NONBLOCK | OFlags::NOFOLLOW)
+    }
     #[cfg(not(unix))]
-    let file = open(path)?;
+    {
+        regular(File::open(path)?)
+    }
+}
+
+#[cfg(unix)]
+fn open(path: &Path, flags: OFlags) -> io::Result<(File, fs::Metadata)> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // Without its flags, the file must not be opened at all.
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let mut options = fs::OpenOptions::new();
+    regular(options.read(true).custom_flags(flags).open(path)?)
+}
+
+fn regular(file: File) -> io::Result<(File, fs::Metadata)> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -45,36 +61,17 @@ pub fn open_itself(path: &Path) -> io::Result<(File, fs::Metadata)> {
     Ok((file, metadata))
 }
 
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    // If the path is a named pipe, opening it must not block.
-    open_with(path, OFlags::NONBLOCK)
-}
-
-#[cfg(unix)]
-fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    // Without its flags, the file must not be opened at all.
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).open(path)
-}
-
 /// Returns whether a file may be executed.
-#[cfg(unix)]
 pub(crate) fn may_execute(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-/// Returns whether a file may be executed.
-#[cfg(not(unix))]
-pub(crate) fn may_execute(_metadata: &fs::Metadata) -> bool {
-    true
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        metadata.is_file()
+    }
 }
 
 /// Writes a file atomically into a folder that only the user can read.
@@ -130,13 +127,13 @@ pub fn check_owner(_path: &Path) -> Result<(), TrustError> {
 }
 
 /// Returns the user id of this process.
-#[cfg(unix)]
 pub(crate) fn current_user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// Returns the user id of this process.
-#[cfg(not(unix))]
-pub(crate) fn current_user() -> u32 {
-    0
+    #[cfg(unix)]
+    {
+        rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(unix))]
+    {
+        0
+    }
 }

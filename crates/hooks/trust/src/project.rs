@@ -1,7 +1,7 @@
-//! The folder and the repository that an approval is for.
+//! The folder and the repository that an approval is for, and which paths are in them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tenterhook_systems::SYSTEMS;
 
@@ -58,6 +58,77 @@ pub fn resolved(path: &Path) -> PathBuf {
     fs::canonicalize(path)
         .or_else(|_| std::path::absolute(path))
         .unwrap_or_else(|_| path.to_owned())
+}
+
+/// Where the files of a project are.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectRoots<'a> {
+    /// The folder from which relative paths start.
+    pub dir: &'a Path,
+    /// The folder of the project. Its files are named relative to it.
+    pub project: &'a Path,
+    /// The outermost folder that belongs to the project: the root of the repository.
+    pub root: &'a Path,
+}
+
+/// Returns the path by which a file is named: relative to the project if the file is in it.
+pub(crate) fn shown(path: &Path, project: &Path) -> PathBuf {
+    path.strip_prefix(project).unwrap_or(path).to_owned()
+}
+
+/// Returns the full path that a word names, without `.` and `..`, if it is in the project.
+pub(crate) fn within(text: &str, roots: ProjectRoots<'_>) -> Option<PathBuf> {
+    if text.is_empty() {
+        return None;
+    }
+    let joined = roots.dir.join(text);
+    let goes_up = joined.components().any(|part| part == Component::ParentDir);
+    // Only the file system knows what `..` means after a link, and whether a path outside of the
+    // project leads back into it through a link.
+    let is_elsewhere = !joined.starts_with(roots.root);
+    let whole = if goes_up || is_elsewhere {
+        without_links(joined)
+    } else {
+        joined
+    };
+    let path = normalized(&whole);
+    path.starts_with(roots.root).then_some(path)
+}
+
+/// Returns a path without `.` and `..`, as text. Links are not followed.
+pub(crate) fn normalized(whole: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(part),
+        }
+    }
+    path
+}
+
+/// Joins two paths. Unlike `Path::join`, adds no trailing `/` if the second one is empty, because the path of a file
+/// would then name a folder.
+pub(crate) fn plain_join(dir: &Path, below: &Path) -> PathBuf {
+    dir.components().chain(below.components()).collect()
+}
+
+/// Returns a path without the links of the part that exists.
+fn without_links(path: PathBuf) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| {
+        let real = fs::canonicalize(above).ok()?;
+        let below = path.strip_prefix(above).ok()?;
+        Some(plain_join(&real, below))
+    });
+    existing.unwrap_or(path)
+}
+
+/// Returns a path for a message: relative to the project if it is in it.
+pub fn below(path: &Path, project: &Path) -> String {
+    shown(path, project).display().to_string()
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use tenterhook_engine::{EventClass, EventName};
 
 use crate::item::ApprovalItem;
-use crate::state::TrustState;
 
 /// A project hook, and whether it may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +22,10 @@ pub struct ProjectHook {
 
 impl ProjectHook {
     /// Creates a hook. Drops the bytes of a trusted hook's files, because the copies have them.
-    pub fn new(item: ApprovalItem, state: TrustState, events: Vec<EventName>) -> Self {
-        let mut item = item;
+    pub fn new(mut item: ApprovalItem, state: TrustState, events: Vec<EventName>) -> Self {
         if state == TrustState::Trusted {
             for file in &mut item.files {
-                file.bytes = Arc::from(&b""[..]);
+                file.bytes = Arc::default();
             }
         }
         Self {
@@ -51,5 +50,41 @@ impl ProjectHook {
     /// Returns the reason why neither this version nor an approved version runs, for a message. `None` if one of them runs.
     pub fn reason(&self) -> Option<String> {
         self.is_withheld().then(|| self.state.denial_reason())
+    }
+}
+
+/// Whether a project hook may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrustState {
+    /// The user approved it as it is now.
+    Trusted,
+    /// The user never approved it in this project.
+    Untrusted,
+    /// It has changed since the user approved it.
+    Changed,
+    /// The user approved it while another repository was in this folder.
+    Displaced,
+}
+
+impl TrustState {
+    /// Returns the spelling for people and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Untrusted => "untrusted",
+            Self::Changed => "changed",
+            Self::Displaced => "displaced",
+        }
+    }
+
+    /// Returns the reason of a hook that denies in place of one in this state.
+    pub fn denial_reason(self) -> String {
+        let found = match self {
+            Self::Changed => "has changed since it was approved",
+            Self::Displaced => "was approved for another repository",
+            Self::Untrusted | Self::Trusted => "is not trusted in this project",
+        };
+        format!("the hook {found}; read it with `tenterhook trust --show`")
     }
 }

@@ -8,7 +8,7 @@
 
 use tenterhook_systems::HOSTS;
 
-use crate::project_roots::ProjectRoots;
+use crate::project::ProjectRoots;
 
 /// Characters that stand for the folders. No command contains them.
 const DIRECTORY: char = '\u{1}';

@@ -6,9 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tenterhook_engine::EventName;
 
-use crate::item_file::ItemFile;
-use crate::named_path::NamedPath;
-use crate::repository_identity::RepositoryIdentity;
+use crate::copy_map::NamedPath;
+use crate::covered_file::CoveredFile;
 
 /// One approval, as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +22,7 @@ pub struct ApprovalRecord {
     /// The definition as people read it.
     pub definition: String,
     /// The files that the hook runs.
-    pub files: Vec<ApprovedFile>,
+    pub files: Vec<CoveredFile>,
     /// The SHA-256 of the list of the other files of an extension, which the store keeps. `None` if there
     /// are no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,27 +50,36 @@ pub struct ApprovalRecord {
     pub is_out_of_order: bool,
 }
 
-/// A file whose bytes were approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ApprovedFile {
-    /// The path by which the hook names it.
-    pub path: PathBuf,
-    /// The file that this path led to.
-    pub target: PathBuf,
-    /// The SHA-256 of the bytes, in hexadecimal digits.
-    pub sha256: String,
-    /// Whether it may be executed.
-    pub is_executable: bool,
+/// The repository that an approval is bound to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepositoryIdentity {
+    /// The approval was given before repositories were recorded. It is bound to its folder only.
+    #[default]
+    Unrecorded,
+    /// The project was not in a repository.
+    None,
+    /// The project was in a repository without a commit. The approval is bound to its folder only, so that
+    /// the first commit of a new project does not end it.
+    NoCommit,
+    /// The first commit of the repository: the commit where the chain of first parents of `HEAD` ends.
+    FirstCommit(String),
 }
 
-impl From<&ItemFile> for ApprovedFile {
-    fn from(file: &ItemFile) -> Self {
-        Self {
-            path: file.path.clone(),
-            target: file.target.clone(),
-            sha256: file.sha256.clone(),
-            is_executable: file.is_executable,
+impl RepositoryIdentity {
+    /// Returns the first commit.
+    pub fn first_commit(&self) -> Option<&str> {
+        match self {
+            Self::FirstCommit(commit) => Some(commit),
+            Self::Unrecorded | Self::None | Self::NoCommit => None,
+        }
+    }
+
+    /// Returns whether an approval applies only while the project is in the same repository, or in none.
+    pub(crate) fn binds_to_repository(&self) -> bool {
+        match self {
+            Self::None | Self::FirstCommit(_) => true,
+            Self::Unrecorded | Self::NoCommit => false,
         }
     }
 }

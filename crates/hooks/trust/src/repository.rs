@@ -12,8 +12,8 @@ use futures_util::future::join_all;
 use tenterhook_process::CancellationToken;
 use tenterhook_process::git::{Git, GitError};
 
-use crate::record::ApprovalRecord;
-use crate::repository_identity::RepositoryIdentity;
+use crate::project::plain_join;
+use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::search_path;
 
 /// How long git may take to answer which commits a repository has.
@@ -143,26 +143,24 @@ impl Repositories {
         let known = self.tops.get(project).cloned();
         let now = known.unwrap_or_else(|| top(project));
         let seen = now.as_ref().and_then(|top| self.seen.get(top));
-        match (approved, now.is_some(), seen) {
-            (RepositoryIdentity::None, false, _)
-            | (RepositoryIdentity::Unrecorded | RepositoryIdentity::NoCommit, ..) => None,
-            (RepositoryIdentity::FirstCommit(first), false, _) => Some(format!(
+        match (approved.first_commit(), now.is_some(), seen) {
+            (None, false, _) => None,
+            (Some(first), false, _) => Some(format!(
                 "it was approved in the repository whose first commit is {}, and there is no repository here now",
                 short(first)
             )),
-            (RepositoryIdentity::None, true, Some(Ok(commits))) if !commits.has_head => None,
-            (RepositoryIdentity::None, true, Some(Ok(_))) => {
-                Some("it was approved without a repository, and there is a repository here now".to_owned())
+            (None, true, Some(Ok(commits))) => commits.has_head.then(|| {
+                "it was approved without a repository, and there is a repository here now".to_owned()
+            }),
+            (Some(first), true, Some(Ok(commits))) => (!commits.known.contains(first)).then(|| {
+                format!(
+                    "it was approved in the repository whose first commit is {}, and the repository here does not have that commit",
+                    short(first)
+                )
+            }),
+            (_, true, Some(Err(problem))) => {
+                Some(format!("its repository cannot be read: {problem}"))
             }
-            (RepositoryIdentity::FirstCommit(first), true, Some(Ok(commits))) => {
-                (!commits.known.contains(first)).then(|| {
-                    format!(
-                        "it was approved in the repository whose first commit is {}, and the repository here does not have that commit",
-                        short(first)
-                    )
-                })
-            }
-            (_, true, Some(Err(problem))) => Some(format!("its repository cannot be read: {problem}")),
             (_, true, None) => Some("its repository was not read".to_owned()),
         }
     }
@@ -180,11 +178,6 @@ impl Repositories {
     pub(crate) fn identity(&self, project: &Path) -> Option<Result<RepositoryIdentity, String>> {
         self.identities.get(project).cloned()
     }
-}
-
-/// Joins two paths. Unlike `Path::join`, adds no trailing `/` if the second one is empty.
-fn plain_join(dir: &Path, below: &Path) -> PathBuf {
-    dir.components().chain(below.components()).collect()
 }
 
 /// Returns the abbreviated hash of a commit, for messages.

@@ -12,8 +12,7 @@ const STANDARD: &str = "/usr/bin:/bin";
 /// Returns the search path without entries inside these folders and without relative entries, which
 /// would lead into the working folder. Returns `None` if it has neither.
 pub(crate) fn outside(roots: &[&Path]) -> Option<OsString> {
-    let search = std::env::var_os("PATH")?;
-    without(&search, roots, &[])
+    without(&std::env::var_os("PATH")?, roots, &[])
 }
 
 /// Returns the search path for the scripts of a user who works in `directory`. It has no relative entries, no
@@ -23,23 +22,19 @@ pub(crate) fn outside(roots: &[&Path]) -> Option<OsString> {
 /// The project is the repository of the folder, or the folder itself. If it contains the user's home, it is
 /// not left out, because the user's own programs are there.
 pub fn search_path_in(directory: &Path, programs: &[&str]) -> Option<OsString> {
-    let search = std::env::var_os("PATH")?;
     let project = Project::of(directory);
     let home = std::env::home_dir().map(|home| resolved(&home));
     let is_home = home.is_some_and(|home| home.starts_with(&project.root));
-    let roots = if is_home {
-        Vec::new()
-    } else {
-        vec![project.root.as_path()]
-    };
-    without(&search, &roots, programs)
+    let roots = [project.root.as_path()];
+    let roots = if is_home { &[][..] } else { &roots };
+    without(&std::env::var_os("PATH")?, roots, programs)
 }
 
 /// Returns the search path for the approved scripts of a project, which has no entries inside of it, as in
 /// [`search_path_in`].
 pub fn search_path_outside(project: &Project, programs: &[&str]) -> Option<OsString> {
-    let search = std::env::var_os("PATH")?;
-    without(&search, &[&project.root, &project.dir], programs)
+    let roots: [&Path; 2] = [&project.root, &project.dir];
+    without(&std::env::var_os("PATH")?, &roots, programs)
 }
 
 fn without(search: &OsStr, roots: &[&Path], programs: &[&str]) -> Option<OsString> {

@@ -10,7 +10,7 @@
 //!
 //! The copies are complete: an approved hook can be loaded and run from them when the project's files are gone.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,24 +19,23 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
-use crate::book::{Book, Kept, VERSION, key, read_book};
-use crate::copies::inside_copies;
+use crate::book::{Book, Kept, VERSION, read_book};
+use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
-use crate::covered_file::{CoveredFile, KnownFile};
-use crate::digest::hex_digest;
+use crate::covered_file::{CoveredFile, hex_digest};
 use crate::error::TrustError;
-use crate::file_memory::FileMemory;
-use crate::file_stamp::FileStamp;
-use crate::hook_order::HookOrder;
-use crate::item::ApprovalItem;
-use crate::item_file::ItemFile;
+use crate::file_memory::{FileMemory, FileStamp};
+use crate::item::{ApprovalItem, HookOrder};
 use crate::parallel::map_parallel;
 use crate::private_file::{check_owner, current_user, make_private, read_whole, write_private};
-use crate::record::{ApprovalRecord, ApprovedFile};
+use crate::project::Project;
+use crate::project_hook::TrustState;
+use crate::record::{ApprovalRecord, RepositoryIdentity};
 use crate::repository::{Repositories, has_repository};
-use crate::repository_identity::RepositoryIdentity;
-use crate::state::TrustState;
 
+/// The folders of what the store keeps under its SHA-256.
+const HOOK_FILES: &str = "hook-files";
+const COVERED: &str = "covered";
 /// How long to wait for another process that is changing the approvals.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// How long copies are kept after their approval ends. Sessions that began earlier still run them.
@@ -46,8 +45,8 @@ const WRITING: Duration = Duration::from_mins(1);
 /// How long to wait before trying the lock again.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// The approvals of this user, as they were when this value was opened.
-#[derive(Debug)]
+/// The approvals of this user, as they were when this value was opened. The default has none.
+#[derive(Debug, Default)]
 pub struct Approvals {
     dir: PathBuf,
     book: Book,
@@ -94,15 +93,6 @@ impl Approvals {
         Box::pin(self.repositories.identify(projects)).await;
     }
 
-    /// Returns an empty set of approvals that has no file.
-    pub(crate) fn none() -> Self {
-        Self {
-            dir: PathBuf::new(),
-            book: Book::default(),
-            repositories: Repositories::default(),
-        }
-    }
-
     /// Returns the path of the file of approvals.
     pub fn path(&self) -> PathBuf {
         self.dir.join("trust.json")
@@ -142,8 +132,8 @@ impl Approvals {
 
     /// Returns the approval of the hook with this project, file and name.
     pub fn find(&self, project: &Path, source: &Path, name: &str) -> Option<&ApprovalRecord> {
-        let place = self.book.places.get(&key(project, source, name))?;
-        self.approved(project).get(*place)
+        let mut approved = self.approved(project).iter();
+        approved.find(|approved| approved.name == name && approved.source == source)
     }
 
     /// Returns the files of an approval. `own` has the named files, as they are now.
@@ -153,26 +143,10 @@ impl Approvals {
     pub fn approved_files(
         &self,
         approved: &ApprovalRecord,
-        own: &[ItemFile],
+        own: &[CoveredFile],
     ) -> Result<ApprovedFiles, String> {
-        let own = own.iter().map(|file| CoveredFile {
-            path: file.path.clone(),
-            target: file.target.clone(),
-            sha256: file.sha256.clone(),
-            size: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
-            is_executable: file.is_executable,
-            link: None,
-            known: None,
-        });
+        let own = own.iter().map(CoveredFile::without_bytes);
         Ok(ApprovedFiles::new(self.covered(approved)?, own))
-    }
-
-    /// Returns the size of the approved file itself. `None` if its copy is missing.
-    pub fn approved_size(&self, project: &Path, approved: &ApprovalRecord) -> Option<u64> {
-        let file = approved.files.first()?;
-        let copy = self.copies(project, &approved.digest);
-        let copy = copy.join(inside_copies(&file.path));
-        Some(fs::symlink_metadata(copy).ok()?.len())
     }
 
     /// Compares an item with its approval.
@@ -181,8 +155,12 @@ impl Approvals {
             Some(approved) if self.objection(&item.project, approved).is_some() => {
                 TrustState::Displaced
             }
+            // Where the command names the files is compared too: a folder that is swapped while the command is read
+            // must not keep a word from being replaced by its copy.
             Some(approved)
-                if approved.digest == item.digest() && item.order != HookOrder::Moved =>
+                if approved.digest == item.digest()
+                    && approved.named == item.named
+                    && item.order != HookOrder::Moved =>
             {
                 TrustState::Trusted
             }
@@ -217,51 +195,40 @@ impl Approvals {
             if hex_digest(&bytes) != file.sha256 {
                 return Err(format!("the approved copy of `{name}` is damaged"));
             }
-            files.push(ItemFile {
-                path: file.path.clone(),
-                target: file.target.clone(),
+            files.push(CoveredFile {
+                size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 bytes: bytes.into(),
-                is_executable: file.is_executable,
-                sha256: file.sha256.clone(),
+                ..file.clone()
             });
         }
+        let root = approved.root.clone();
+        let project = Project {
+            dir: project.to_owned(),
+            root: root.unwrap_or_else(|| project.to_owned()),
+        };
         let item = ApprovalItem {
             covered: self.covered(approved)?,
-            project: project.to_owned(),
-            root: approved.root.clone().unwrap_or_else(|| project.to_owned()),
-            source: approved.source.clone(),
-            name: approved.name.clone(),
             definition: approved.definition.clone(),
             files,
-            hook_text: None,
             named: approved.named.clone(),
             events: approved.events.clone(),
-            unread: Vec::new(),
-            order: HookOrder::default(),
-            unread_version: None,
+            ..ApprovalItem::new(&project, approved.source.clone(), approved.name.clone())
         };
         if item.digest() != approved.digest {
             return Err("the record of the approval is damaged".to_owned());
         }
-        // This rewrites a copy whose permissions were changed.
-        keep_own_copies(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
-        let memory = self.memory_of(project, &approved.digest);
-        let copies = map_parallel(&item.covered, |file| {
-            let copy = folder.join(inside_copies(&file.path));
-            let name = file.path.display();
-            let now = fs::symlink_metadata(&copy).map_err(|error| {
-                format!("the approved copy of `{name}` cannot be read: {error}")
-            })?;
-            let stamp = FileStamp::of(&now);
-            if !memory.has_copy(&file.path, stamp) && !file.is_copy(&copy) {
-                return Err(format!("the approved copy of `{name}` is damaged"));
+        let memory = self.memory_of(&project.dir, &approved.digest);
+        // A copy that is what was approved is its own original. Another one cannot be written again.
+        self.keep_copies_from(&item, &memory, |file| {
+            folder.join(inside_copies(&file.path))
+        })
+        .map_err(|error| match error {
+            TrustError::File { path, source } => {
+                let name = path.strip_prefix(&folder).unwrap_or(&path).display();
+                format!("the approved copy of `{name}` is damaged: {source}")
             }
-            Ok(stamp.and_then(FileStamp::settled))
-        });
-        let copies = copies.into_iter().collect::<Result<Vec<_>, String>>()?;
-        remove_others(&item, &folder).map_err(|error| tenterhook_engine::error_chain(&error))?;
-        let originals = memory.originals.clone();
-        self.remember(&item, &approved.digest, &memory, originals, copies);
+            error => tenterhook_engine::error_chain(&error),
+        })?;
         Ok(item)
     }
 
@@ -273,9 +240,7 @@ impl Approvals {
         let Some(sha256) = &approved.covered else {
             return Ok(Vec::new());
         };
-        let read = read_whole(&self.covered_list(sha256));
-        let bytes = read.ok().map(|(bytes, _)| bytes);
-        let list = bytes.filter(|bytes| hex_digest(bytes) == *sha256);
+        let list = read_blob(&self.blob(COVERED, sha256), sha256);
         list.and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .ok_or_else(|| "the list of its approved files is missing or damaged".to_owned())
     }
@@ -292,38 +257,23 @@ impl Approvals {
         FileMemory::read(&self.stamps(project, digest))
     }
 
-    /// Stores what is known about the files of an approval, if that is new. `copies` has the stamps of
-    /// the item's covered files.
-    fn remember(
-        &self,
-        item: &ApprovalItem,
-        digest: &str,
-        before: &FileMemory,
-        originals: BTreeMap<PathBuf, KnownFile>,
-        copies: Vec<Option<FileStamp>>,
-    ) {
-        let paths = item.covered.iter().map(|file| &file.path);
-        let copies = paths.zip(copies);
-        let copies = copies.filter_map(|(path, stamp)| Some((path.clone(), stamp?)));
-        let mut now = FileMemory {
-            originals,
-            copies: copies.collect(),
-            ..before.clone()
-        };
-        if now != *before {
-            now.write(&self.stamps(&item.project, digest));
-        }
-    }
-
-    fn covered_list(&self, sha256: &str) -> PathBuf {
-        self.dir.join("covered").join(sha256)
+    /// Returns where the store keeps something under its SHA-256.
+    fn blob(&self, kind: &str, sha256: &str) -> PathBuf {
+        self.dir.join(kind).join(sha256)
     }
 
     fn stamps(&self, project: &Path, digest: &str) -> PathBuf {
-        self.dir
-            .join("stamps")
-            .join(folder_name(project))
-            .join(digest)
+        self.of_project("stamps", project, digest)
+    }
+
+    fn copies(&self, project: &Path, digest: &str) -> PathBuf {
+        self.of_project("files", project, digest)
+    }
+
+    /// Returns where the store keeps something for an approval. A project has a folder with a short name.
+    fn of_project(&self, kind: &str, project: &Path, digest: &str) -> PathBuf {
+        let project = hex_digest(project.as_os_str().as_encoded_bytes());
+        self.dir.join(kind).join(project).join(digest)
     }
 
     /// Returns the folder with the copies of an approved hook's files.
@@ -334,10 +284,7 @@ impl Approvals {
     /// Returns the approved text of a hook file. `None` if its copy is missing or damaged.
     pub fn hook_text(&self, approved: &ApprovalRecord) -> Option<Arc<str>> {
         let sha256 = approved.hook_file.as_ref()?;
-        let (bytes, _) = read_whole(&self.hook_file(sha256)).ok()?;
-        if hex_digest(&bytes) != *sha256 {
-            return None;
-        }
+        let bytes = read_blob(&self.blob(HOOK_FILES, sha256), sha256)?;
         String::from_utf8(bytes).ok().map(Into::into)
     }
 
@@ -346,23 +293,6 @@ impl Approvals {
         let all = self.approved(project).iter();
         all.filter(|it| it.source == source && it.hook_file.is_some() && !it.is_out_of_order)
             .max_by_key(|it| it.approved_at)
-    }
-
-    fn hook_file(&self, sha256: &str) -> PathBuf {
-        self.dir.join("hook-files").join(sha256)
-    }
-
-    /// Returns the approved bytes of a file. `None` if the copy is missing.
-    pub fn approved_bytes(
-        &self,
-        project: &Path,
-        approved: &ApprovalRecord,
-        path: &Path,
-    ) -> Option<Vec<u8>> {
-        let file = self
-            .copies(project, &approved.digest)
-            .join(inside_copies(path));
-        read_whole(&file).ok().map(|(bytes, _)| bytes)
     }
 
     /// Approves items as they were read. This replaces earlier approvals of the same hooks.
@@ -379,9 +309,9 @@ impl Approvals {
                 let source = io::Error::other("its files were not read, so nothing was shown");
                 return Err(TrustError::file(&item.project.join(&item.source), source));
             }
-            let files = item.files.iter().map(|file| &file.path);
-            let covered = item.covered.iter().map(|file| &file.path);
-            let mut paths = std::iter::once(&item.source).chain(files).chain(covered);
+            let files = item.files.iter().chain(&item.covered);
+            let files = files.map(|file| &file.path);
+            let mut paths = std::iter::once(&item.source).chain(files);
             if let Some(path) = paths.find(|path| path.to_str().is_none()) {
                 let source = io::Error::other("its name is not UTF-8; rename or remove it");
                 return Err(TrustError::file(&item.project.join(path), source));
@@ -392,7 +322,7 @@ impl Approvals {
             if before.is_some_and(|before| self.is_complete(before, item, &identity)) {
                 continue;
             }
-            let is_whole = |file: &ItemFile| hex_digest(&file.bytes) == file.sha256;
+            let is_whole = |file: &CoveredFile| hex_digest(&file.bytes) == file.sha256;
             // A trusted item no longer holds its bytes; only its copies do.
             let is_trusted = self.is_approved(item);
             let other = item.files.iter().find(|file| !is_whole(file));
@@ -408,7 +338,7 @@ impl Approvals {
                 name: item.name.clone(),
                 digest: item.digest(),
                 definition: item.definition.clone(),
-                files: item.files.iter().map(ApprovedFile::from).collect(),
+                files: item.files.iter().map(CoveredFile::without_bytes).collect(),
                 covered: self.keep_covered_list(item)?,
                 events: item.events.clone(),
                 approved_at: now,
@@ -433,32 +363,27 @@ impl Approvals {
         item: &ApprovalItem,
         identity: &RepositoryIdentity,
     ) -> bool {
-        let is_in_order = item.order != HookOrder::Moved;
-        let has_text = item.hook_text.is_none() || self.hook_text(approved).is_some();
+        let list = self.covered(approved);
         approved.digest == item.digest()
             && approved.repository == *identity
             && approved.root.as_ref() == Some(&item.root)
             && approved.named == item.named
-            && self
-                .covered(approved)
-                .is_ok_and(|list| list.len() == item.covered.len())
-            && has_text
-            && is_in_order
+            && list.is_ok_and(|list| list.len() == item.covered.len())
+            && (item.hook_text.is_none() || self.hook_text(approved).is_some())
+            && item.order != HookOrder::Moved
     }
 
     /// Records an approval. It replaces the earlier approval of the same hook.
     fn record(&mut self, project: &Path, approved: ApprovalRecord) {
-        let place = key(project, &approved.source, &approved.name);
-        let place = self.book.places.get(&place).copied();
+        self.book.kept.retain(|kept| kept.here != project);
         let all = self.book.projects.entry(project.to_owned()).or_default();
-        let before = place.and_then(|place| all.get_mut(place));
+        let is_same =
+            |it: &&mut ApprovalRecord| it.name == approved.name && it.source == approved.source;
+        let before = all.iter_mut().find(is_same);
         let Some(before) = before else {
-            all.push(approved);
-            self.book.kept.retain(|kept| kept.here != project);
-            return;
+            return all.push(approved);
         };
         let replaced = std::mem::replace(before, approved);
-        self.book.kept.retain(|kept| kept.here != project);
         // `drop_unused_copies` keeps them for sessions that began earlier, counted from now.
         let copies = self.copies(project, &replaced.digest);
         let _touched = File::open(copies).and_then(|dir| dir.set_modified(SystemTime::now()));
@@ -467,49 +392,31 @@ impl Approvals {
     /// Returns the repository of a project. If there is one, `identify` must have been called.
     fn identity(&self, project: &Path) -> Result<RepositoryIdentity, TrustError> {
         let known = self.repositories.identity(project);
-        let unknown = || {
+        let identity = known.unwrap_or_else(|| {
             if has_repository(project) {
-                Err("it was not read before the approval".to_owned())
-            } else {
-                Ok(RepositoryIdentity::None)
+                return Err("it was not read before the approval".to_owned());
             }
-        };
-        known
-            .unwrap_or_else(unknown)
-            .map_err(|problem| TrustError::Repository {
-                project: project.to_owned(),
-                problem,
-            })
+            Ok(RepositoryIdentity::None)
+        });
+        identity.map_err(|problem| TrustError::Repository {
+            project: project.to_owned(),
+            problem,
+        })
     }
 
     fn keep_hook_file(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
-        let Some(text) = &item.hook_text else {
-            return Ok(None);
-        };
-        let sha256 = hex_digest(text.as_bytes());
-        let path = self.hook_file(&sha256);
-        if read_whole(&path).is_ok_and(|(bytes, _)| bytes == text.as_bytes()) {
-            return Ok(Some(sha256));
-        }
-        write_private(&path, text.as_bytes(), 0o400)
-            .map_err(|source| TrustError::file(&path, source))?;
-        Ok(Some(sha256))
+        let text = item.hook_text.as_ref();
+        text.map(|text| keep_blob(text.as_bytes(), |sha256| self.blob(HOOK_FILES, sha256)))
+            .transpose()
     }
 
     fn keep_covered_list(&self, item: &ApprovalItem) -> Result<Option<String>, TrustError> {
         if item.covered.is_empty() {
             return Ok(None);
         }
-        let refused = |source| TrustError::file(&self.dir, source);
-        let bytes =
-            serde_json::to_vec(&item.covered).map_err(|error| refused(io::Error::other(error)))?;
-        let sha256 = hex_digest(&bytes);
-        let path = self.covered_list(&sha256);
-        if !read_whole(&path).is_ok_and(|(known, _)| known == bytes) {
-            write_private(&path, &bytes, 0o400)
-                .map_err(|source| TrustError::file(&path, source))?;
-        }
-        Ok(Some(sha256))
+        let bytes = serde_json::to_vec(&item.covered)
+            .map_err(|error| TrustError::file(&self.dir, io::Error::other(error)))?;
+        keep_blob(&bytes, |sha256| self.blob(COVERED, sha256)).map(Some)
     }
 
     /// Makes the approvals of `project` apply in `here`, unchanged, and binds them to the repository
@@ -526,27 +433,21 @@ impl Approvals {
         let identity = self.identity(here)?;
         let lock = self.lock()?;
         self.book = read_book(&self.dir)?;
-        let mut moved = Vec::new();
         // An approval that was given here takes precedence over one from elsewhere.
-        let is_here = |approved: &&ApprovalRecord| {
-            let mut known = self.approved(here).iter();
-            let is_same = |known: &ApprovalRecord| {
-                known.source == approved.source && known.name == approved.name
-            };
-            project != here && known.any(is_same)
+        let is_here = |it: &ApprovalRecord| {
+            project != here && self.find(here, &it.source, &it.name).is_some()
         };
-        for approved in self.approved(project).iter().filter(|it| !is_here(it)) {
+        let all = self.approved(project).iter();
+        let moved: Vec<ApprovalRecord> = all.filter(|it| !is_here(it)).cloned().collect();
+        for approved in &moved {
             let restored = self.restore(project, approved);
             let item = restored.map_err(|problem| TrustError::Invalid {
                 path: self.path(),
                 problem: format!("cannot accept the hook `{}`: {problem}", approved.name),
             })?;
-            let copies = self.copies(project, &approved.digest);
+            let copies = self.copies_of(project, approved);
             let root = item.root.clone();
-            moved.push((item.moved(here), copies, root, approved.clone()));
-        }
-        let count = moved.len();
-        for (item, copies, root, approved) in moved {
+            let item = item.moved(here);
             self.keep_copies_from(&item, &FileMemory::default(), |file| {
                 let below = file.path.strip_prefix(&item.root);
                 let before = below.map_or_else(|_| file.path.clone(), |below| root.join(below));
@@ -554,19 +455,18 @@ impl Approvals {
             })?;
             let approved = ApprovalRecord {
                 digest: item.digest(),
-                files: item.files.iter().map(ApprovedFile::from).collect(),
+                files: item.files.iter().map(CoveredFile::without_bytes).collect(),
                 covered: self.keep_covered_list(&item)?,
                 root: Some(item.root.clone()),
                 named: item.named.clone(),
                 repository: identity.clone(),
-                ..approved
+                ..approved.clone()
             };
             self.record(here, approved);
-            self.book = std::mem::take(&mut self.book).index();
         }
         self.write()?;
         drop(lock);
-        Ok(count)
+        Ok(moved.len())
     }
 
     /// Records that the gates of a project's approvals keep denying in `here`, so that Tenterhook
@@ -635,8 +535,8 @@ impl Approvals {
     ) -> Result<PathBuf, TrustError> {
         let digest = item.digest();
         let folder = self.copies(&item.project, &digest);
-        keep_own_copies(item, &folder)?;
-        let copies = map_parallel(&item.covered, |file| {
+        let files: Vec<&CoveredFile> = item.files.iter().chain(&item.covered).collect();
+        let copies = map_parallel(&files, |file| {
             let copy = folder.join(inside_copies(&file.path));
             let stamp = || FileStamp::of(&fs::symlink_metadata(&copy).ok()?);
             let before = stamp();
@@ -652,50 +552,49 @@ impl Approvals {
         });
         let copies = copies.into_iter().collect::<Result<Vec<_>, TrustError>>()?;
         remove_others(item, &folder)?;
+        let copies = files.iter().zip(copies);
+        let copies = copies.filter_map(|(file, stamp)| Some((file.path.clone(), stamp?)));
         let known = item.covered.iter();
         let known = known.filter_map(|file| Some((file.path.clone(), file.known.clone()?)));
-        self.remember(item, &digest, memory, known.collect(), copies);
+        let mut now = FileMemory {
+            originals: known.collect(),
+            copies: copies.collect(),
+        };
+        if now.originals.is_empty() {
+            // A restored hook was read from its copies.
+            now.originals.clone_from(&memory.originals);
+        }
+        if now != *memory {
+            now.write(&self.stamps(&item.project, &digest));
+        }
         Ok(folder)
-    }
-
-    fn copies(&self, project: &Path, digest: &str) -> PathBuf {
-        self.dir
-            .join("files")
-            .join(folder_name(project))
-            .join(digest)
     }
 
     /// Removes copies that have no approval, unless a session may still run them. A copy that cannot
     /// be removed does no harm, because nothing runs it.
     fn drop_unused_copies(&self) {
-        let all = || {
-            let projects = self.book.projects.iter();
-            projects.flat_map(|(project, all)| all.iter().map(move |approved| (project, approved)))
-        };
-        let files = all().flat_map(|(_, approved)| {
+        let projects = self.book.projects.iter();
+        let all = projects.flat_map(|(project, all)| all.iter().map(move |it| (project, it)));
+        let used = all.flat_map(|(project, approved)| {
             let hook_file = approved.hook_file.as_deref();
             let covered = approved.covered.as_deref();
-            let hook_file = hook_file.map(|sha256| self.hook_file(sha256));
-            let covered = covered.map(|sha256| self.covered_list(sha256));
-            hook_file.into_iter().chain(covered)
+            let of_project = [
+                self.stamps(project, &approved.digest),
+                self.copies(project, &approved.digest),
+            ];
+            let blobs = hook_file.map(|sha256| self.blob(HOOK_FILES, sha256));
+            let blobs = blobs
+                .into_iter()
+                .chain(covered.map(|sha256| self.blob(COVERED, sha256)));
+            blobs.chain(of_project)
         });
-        let stamps = all().map(|(project, approved)| self.stamps(project, &approved.digest));
-        let files: BTreeSet<PathBuf> = files.chain(stamps).collect();
-        let below = |name: &str| entries(&self.dir.join(name));
-        let stored = below("hook-files").into_iter().chain(below("covered"));
-        let stamps = below("stamps").into_iter().flat_map(|dir| entries(&dir));
-        for file in stored.chain(stamps) {
-            if !files.contains(&file) && is_old(&file) {
-                let _gone = fs::remove_file(&file);
-            }
-        }
-        let copies = all().map(|(project, approved)| self.copies(project, &approved.digest));
-        let copies: BTreeSet<PathBuf> = copies.collect();
-        for project in below("files") {
-            for folder in entries(&project) {
-                if !copies.contains(&folder) && is_old(&folder) {
-                    let _gone = fs::remove_dir_all(&folder);
-                }
+        let used: BTreeSet<PathBuf> = used.collect();
+        let below = |name: &str| entries(&self.dir.join(name)).into_iter();
+        let blobs = below(HOOK_FILES).chain(below(COVERED));
+        let projects = below("stamps").chain(below("files"));
+        for path in blobs.chain(projects.flat_map(|project| entries(&project))) {
+            if !used.contains(&path) && is_old(&path) {
+                let _gone = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
             }
         }
     }
@@ -734,35 +633,30 @@ impl Approvals {
         let refused = |source| TrustError::file(&path, source);
         let bytes = serde_json::to_vec_pretty(&self.book)
             .map_err(|error| refused(io::Error::other(error)))?;
-        write_private(&path, &bytes, 0o600).map_err(refused)?;
-        self.book = std::mem::take(&mut self.book).index();
-        Ok(())
+        write_private(&path, &bytes, 0o600).map_err(refused)
     }
 }
 
-/// Writes the copies of the files that an item names, where they are missing or changed.
-fn keep_own_copies(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
-    for file in &item.files {
-        let path = folder.join(inside_copies(&file.path));
-        let is_there = read_whole(&path)
-            .is_ok_and(|(bytes, may_run)| may_run == file.is_executable && *bytes == *file.bytes);
-        if !is_there {
-            // Read-only, so that a hook that tries to write to its approved file gets an error.
-            let mode = if file.is_executable { 0o500 } else { 0o400 };
-            write_private(&path, &file.bytes, mode)
-                .map_err(|source| TrustError::file(&path, source))?;
-        }
+/// Reads a file that is named after its content. `None` if it is missing or damaged.
+fn read_blob(path: &Path, sha256: &str) -> Option<Vec<u8>> {
+    let (bytes, _) = read_whole(path).ok()?;
+    (hex_digest(&bytes) == sha256).then_some(bytes)
+}
+
+/// Stores bytes in a file that is named after them, and returns the name.
+fn keep_blob(bytes: &[u8], path: impl Fn(&str) -> PathBuf) -> Result<String, TrustError> {
+    let sha256 = hex_digest(bytes);
+    let path = path(&sha256);
+    if read_blob(&path, &sha256).is_none() {
+        write_private(&path, bytes, 0o400).map_err(|source| TrustError::file(&path, source))?;
     }
-    Ok(())
+    Ok(sha256)
 }
 
 /// Removes files from the copies that are not part of the item, because approved code might load them.
 fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
-    let own = item.files.iter().map(|file| file.path.as_path());
-    let covered = item.covered.iter().map(|file| file.path.as_path());
-    let copies = own
-        .chain(covered)
-        .map(|path| folder.join(inside_copies(path)));
+    let files = item.files.iter().chain(&item.covered);
+    let copies = files.map(|file| folder.join(inside_copies(&file.path)));
     let copies: HashSet<PathBuf> = copies.collect();
     let mut folders = vec![folder.to_owned()];
     while let Some(dir) = folders.pop() {
@@ -796,11 +690,6 @@ fn is_being_written(path: &Path) -> bool {
     let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let is_new = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING));
     name.as_encoded_bytes().starts_with(b".tmp") && is_new
-}
-
-/// Returns the name of the folders that the store keeps for a project.
-fn folder_name(project: &Path) -> String {
-    hex_digest(project.as_os_str().as_encoded_bytes())
 }
 
 fn is_old(path: &Path) -> bool {

@@ -1,11 +1,10 @@
-//! The policy that decides which hooks of the project layer run.
+//! The policy that decides which hooks of the project layer run, and the proof that one may.
 
 use std::sync::Arc;
 
 use tenterhook_engine::Layer;
 use tenterhook_hookfile::HookDeclaration;
 
-use crate::approved_declaration::ApprovedDeclaration;
 use crate::store::Approvals;
 
 /// Decides which hooks of the project layer run.
@@ -26,15 +25,12 @@ pub enum Trust {
 impl Trust {
     /// Trusts nothing: no hook of the project layer runs.
     pub fn none() -> Self {
-        Self::Approved(Arc::new(Approvals::none()))
+        Self::Approved(Arc::default())
     }
 
     /// Returns the approvals if they decide.
     pub fn approvals(&self) -> Option<&Approvals> {
-        match self {
-            Self::Caller => None,
-            Self::Approved(approvals) | Self::Review(approvals) => Some(approvals),
-        }
+        self.shared_approvals().map(Arc::as_ref)
     }
 
     /// Returns the approvals if they decide, to share them.
@@ -67,5 +63,54 @@ impl Trust {
                 Ok(ApprovedDeclaration::new(declaration, layer, None))
             }
         }
+    }
+}
+
+/// A declaration that may become a hook.
+///
+/// Either its layer needs no approval, or it is exactly what the user approved and runs the approved
+/// copies of its files. Only this crate creates one. It relies on the caller for the layer, which
+/// `tenterhook-discovery` determines from the location of the file.
+///
+/// ```compile_fail
+/// use tenterhook_trust::ApprovedDeclaration;
+///
+/// fn approve(declaration: tenterhook_hookfile::HookDeclaration) -> ApprovedDeclaration {
+///     ApprovedDeclaration::new(declaration, tenterhook_engine::Layer::Project, None)
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApprovedDeclaration {
+    declaration: HookDeclaration,
+    layer: Layer,
+    original_command: Option<String>,
+}
+
+impl ApprovedDeclaration {
+    pub(crate) fn new(
+        declaration: HookDeclaration,
+        layer: Layer,
+        original_command: Option<String>,
+    ) -> Self {
+        Self {
+            declaration,
+            layer,
+            original_command,
+        }
+    }
+
+    /// Returns the declaration. A project's declaration names the approved copies of its files.
+    pub const fn declaration(&self) -> &HookDeclaration {
+        &self.declaration
+    }
+
+    /// Returns the layer that the hook belongs to.
+    pub const fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    /// Returns the command as the project wrote it, if the declaration names copies instead.
+    pub fn original_command(&self) -> Option<&str> {
+        self.original_command.as_deref()
     }
 }

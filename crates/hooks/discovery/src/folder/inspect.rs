@@ -9,7 +9,7 @@ use tenterhook_process::is_executable;
 use tenterhook_systems::SYSTEMS;
 use tenterhook_trust::{
     ApprovalItem, ApprovalRecord, Approvals, ApprovedFiles, CoverageError, CoverageSearch,
-    FileMemory, HookOrder, ItemFile, Project, ProjectRoots, Trust, TrustState, add, below,
+    CoveredFile, FileMemory, Project, ProjectRoots, Trust, TrustState, add, below,
     check_interpreter, hex_digest, inside_copies, interpreter_version, mentioned,
     missing_interpreter, read_whole, search_path_outside, too_many_files,
 };
@@ -19,7 +19,7 @@ use super::extension_files::extension_name;
 use super::found_file::{FileState, FoundFile};
 use super::hook_folder::{HookFolder, is_in_force};
 use super::language::{Language, is_isolated, misnamed};
-use super::loadable_sources::{ExtensionSources, LoadableSources, digest_approved, digest_covered};
+use super::loadable_sources::{ExtensionSources, LoadableSources, digest_approved, digest_sources};
 use super::script_imports::find_imports;
 
 /// The size of the largest file that is read although it has another size than the approved one, in bytes.
@@ -217,10 +217,10 @@ fn read_project_file(
     let compared = approved.filter(|_| !is_review);
     if !is_review {
         let now = fs::metadata(&path).map_err(|error| error.to_string())?;
-        let size = approved.map(|approved| approvals.approved_size(&project.dir, approved));
+        let own = approved.and_then(|approved| approved.files.first());
         let may_be_read =
-            |size: Option<u64>| now.len() <= MAX_READ_CHANGED || size == Some(now.len());
-        if !size.is_some_and(may_be_read) {
+            |own: &CoveredFile| now.len() <= MAX_READ_CHANGED || own.size == now.len();
+        if !own.is_some_and(may_be_read) {
             return leave_unread(candidate, item, approvals);
         }
     }
@@ -266,27 +266,17 @@ fn read_project_file(
 /// Returns the item of a file that was not read yet.
 fn new_item(candidate: &Candidate, folder: &HookFolder, project: &Project) -> ApprovalItem {
     let path = &candidate.found.path;
+    let source = PathBuf::from(below(&folder.dir, &project.dir));
     ApprovalItem {
-        project: project.dir.clone(),
-        root: project.root.clone(),
-        hook_text: None,
-        named: Vec::new(),
-        source: PathBuf::from(below(&folder.dir, &project.dir)),
-        name: folder.name_of(path),
         definition: definition(candidate, folder, &below(path, &project.dir)),
-        files: Vec::new(),
-        covered: Vec::new(),
-        order: HookOrder::default(),
-        events: Vec::new(),
-        unread: Vec::new(),
-        unread_version: None,
+        ..ApprovalItem::new(project, source, folder.name_of(path))
     }
 }
 
 /// Returns the approved files, if the file itself is as approved. Without their list, the approval denies when it is
 /// restored.
 fn files_as_approved(
-    own: &ItemFile,
+    own: &CoveredFile,
     approved: &ApprovalRecord,
     approvals: &Approvals,
 ) -> Option<ApprovedFiles> {
@@ -333,7 +323,7 @@ fn add_others(
     };
     match search.run() {
         Ok(covered) => {
-            candidate.sources_sha256 = digest_covered(&covered);
+            candidate.sources_sha256 = digest_sources(&covered);
             item.covered = covered;
             Ok(true)
         }
@@ -392,7 +382,7 @@ fn definition(candidate: &Candidate, folder: &HookFolder, shown: &str) -> String
 /// may load more than the file.
 pub(super) fn check_own(
     candidate: &mut Candidate,
-    own: &ItemFile,
+    own: &CoveredFile,
     dir: &Path,
     root: &Path,
 ) -> Result<Option<String>, String> {

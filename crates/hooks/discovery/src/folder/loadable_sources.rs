@@ -7,8 +7,7 @@ use std::rc::Rc;
 
 use tenterhook_process::is_executable;
 use tenterhook_trust::{
-    ApprovalItem, CoverageBudget, CoveredFile, ExtensionFolder, ItemFile, add, hex_digest,
-    sources_below,
+    ApprovalItem, CoverageBudget, CoveredFile, ExtensionFolder, add, hex_digest, sources_below,
 };
 
 use super::extension_files::has_prefix;
@@ -19,7 +18,7 @@ use super::hook_folder::HookFolder;
 pub(super) struct LoadableSources {
     sources: Vec<PathBuf>,
     pub(super) has_too_many: bool,
-    files: OnceCell<Result<Vec<ItemFile>, String>>,
+    files: OnceCell<Result<Vec<CoveredFile>, String>>,
     /// The folder of an extension that needs an approval. Its files are found separately.
     pub(super) extension: Option<ExtensionSources>,
 }
@@ -69,7 +68,7 @@ impl LoadableSources {
     }
 
     /// Returns the sources, with paths relative to `base`.
-    pub(super) fn files(&self, base: &Path) -> Result<&[ItemFile], String> {
+    pub(super) fn files(&self, base: &Path) -> Result<&[CoveredFile], String> {
         let files = self.files.get_or_init(|| {
             let mut files = Vec::new();
             for path in &self.sources {
@@ -81,31 +80,17 @@ impl LoadableSources {
     }
 }
 
-/// Returns a digest of sources.
-pub(super) fn digest_sources<'a>(files: impl IntoIterator<Item = &'a ItemFile>) -> String {
-    let files = files.into_iter();
-    digest_all(files.map(|file| (file.sha256.as_str(), file.path.as_path())))
-}
-
-/// Returns a digest of the files of an extension.
-pub(super) fn digest_covered(files: &[CoveredFile]) -> String {
-    let files = files.iter();
-    digest_all(files.map(|file| (file.sha256.as_str(), file.path.as_path())))
-}
-
 /// Returns a digest of the approved files other than the hook itself.
 pub(super) fn digest_approved(item: &ApprovalItem) -> String {
-    let files = item.files.iter().skip(1);
-    let files = files.map(|file| (file.sha256.as_str(), file.path.as_path()));
-    let covered = item.covered.iter();
-    digest_all(files.chain(covered.map(|file| (file.sha256.as_str(), file.path.as_path()))))
+    digest_sources(item.files.iter().skip(1).chain(&item.covered))
 }
 
-fn digest_all<'a>(files: impl Iterator<Item = (&'a str, &'a Path)>) -> String {
+/// Returns a digest of sources.
+pub(super) fn digest_sources<'a>(files: impl IntoIterator<Item = &'a CoveredFile>) -> String {
     let mut text = String::new();
-    for (sha256, path) in files {
-        text.push_str(sha256);
-        text.push_str(&path.to_string_lossy());
+    for file in files {
+        text.push_str(&file.sha256);
+        text.push_str(&file.path.to_string_lossy());
         // No path contains it, so two files cannot be read as one.
         text.push('\0');
     }

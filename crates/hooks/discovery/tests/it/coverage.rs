@@ -183,6 +183,25 @@ async fn a_guard_that_is_named_by_the_working_folder_cannot_be_rewritten() {
 }
 
 #[tokio::test]
+async fn a_folder_that_becomes_a_link_after_the_approval_leads_a_name_of_an_approved_file_nowhere()
+{
+    // The first name keeps the file among the approved ones, so only the second one shows the attack.
+    let command = "cat ./h/verdict > /dev/null; cat x/../h/verdict";
+    let project = Project::new(&format!("command: '{command}'")).with("h/verdict", DENY);
+    project.write("x/other", "");
+    project.approve();
+    let root = &project.place.project;
+    fs::rename(root.join("x"), root.join("y")).unwrap();
+    fs::create_dir_all(root.join("evil/x")).unwrap();
+    std::os::unix::fs::symlink("evil/x", root.join("x")).unwrap();
+    let loaded = project.load();
+    project.write("evil/h/verdict", ALLOW);
+    let reason = project.reason(&loaded, root).await;
+    assert_eq!(reason.as_deref(), Some("approved"));
+    assert_eq!(loaded.project_hooks[0].state, TrustState::Changed);
+}
+
+#[tokio::test]
 async fn a_file_that_a_line_reads_into_its_shell_cannot_be_rewritten() {
     let project = Project::new("command: '. ./conf/guard.env; echo \"$verdict\"'");
     let project = project.with("conf/guard.env", &format!("verdict='{DENY}'\n"));

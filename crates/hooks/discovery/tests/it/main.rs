@@ -30,6 +30,8 @@ mod model;
 mod native;
 
 mod problems;
+#[cfg(unix)]
+mod race;
 mod reload;
 mod system;
 mod trigger;

@@ -298,8 +298,9 @@ fn what_was_approved_before_can_be_shown() {
     let item = guarded.load().project_hooks[0].item.clone();
     let approvals = guarded.approvals();
     let before = approvals.before(&item).unwrap();
-    let bytes = approvals.approved_bytes(&item.project, before, &before.files[0].path);
-    assert_eq!(bytes.unwrap(), guarded.script("approved").into_bytes());
+    let copies = approvals.copies_of(&item.project, before);
+    let text = fs::read_to_string(copies.join(&before.files[0].path));
+    assert_eq!(text.unwrap(), guarded.script("approved"));
 }
 
 #[test]
@@ -707,8 +708,9 @@ fn approving_again_what_is_trusted_changes_nothing() {
     let item = &loaded.project_hooks[0].item;
     let approvals = guarded.approvals();
     let before = approvals.before(item).unwrap();
-    let bytes = approvals.approved_bytes(&item.project, before, &before.files[0].path);
-    assert_eq!(bytes.unwrap(), guarded.script("approved").into_bytes());
+    let copies = approvals.copies_of(&item.project, before);
+    let text = fs::read_to_string(copies.join(&before.files[0].path));
+    assert_eq!(text.unwrap(), guarded.script("approved"));
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@
 //! Each file is replaced as a whole, and an exception that counts once is used up by the process that removes its
 //! file. So no lock is needed.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -165,7 +166,7 @@ impl ExceptionStore {
             Some((call.id().ok()?, call))
         });
         let mut calls: Vec<(DenialId, DeniedCall)> = calls.collect();
-        calls.sort_by(|(_, one), (_, other)| other.denied_at.cmp(&one.denied_at));
+        calls.sort_by_key(|(_, call)| Reverse(call.denied_at));
         calls
     }
 

@@ -222,12 +222,12 @@ impl Approvals {
         self.keep_copies_from(&item, &memory, |file| {
             folder.join(inside_copies(&file.path))
         })
-        .map_err(|error| match error {
-            TrustError::File { path, source } => {
-                let name = path.strip_prefix(&folder).unwrap_or(&path).display();
-                format!("the approved copy of `{name}` is damaged: {source}")
-            }
-            error => tenterhook_engine::error_chain(&error),
+        .map_err(|error| {
+            let TrustError::File { path, source } = &error else {
+                return tenterhook_engine::error_chain(&error);
+            };
+            let name = path.strip_prefix(&folder).unwrap_or(path).display();
+            format!("the approved copy of `{name}` is damaged: {source}")
         })?;
         Ok(item)
     }

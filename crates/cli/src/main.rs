@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 /// Prints help and the version on stdout. Anything else is a usage error.
 fn show_usage(error: clap::Error, words: &[OsString]) -> Result<Exit, CliError> {
     if error.use_stderr() {
-        return Err(usage_error(suggest_command(error, words)));
+        return Err(usage_error(&suggest_command(error, words)));
     }
     output::keep(error.print());
     Ok(Exit::Done)

@@ -51,7 +51,7 @@ pub(crate) fn show_error(error: &CliError) {
 }
 
 /// Creates the error for arguments that cannot be parsed.
-pub(crate) fn usage_error(usage: clap::Error) -> CliError {
+pub(crate) fn usage_error(usage: &clap::Error) -> CliError {
     let usage = usage.render();
     let text = usage.to_string();
     let first = text.lines().next().unwrap_or_default();

@@ -66,7 +66,7 @@ pub struct RateLimit {
     interval: Duration,
     /// How far the events of a full bucket reach into the future when another one still has room.
     tolerance: Duration,
-    /// Times are counted from here. Those of earlier events are negative.
+    /// Times are counted from here. The times of earlier events are negative.
     start: Instant,
     buckets: Arc<Mutex<HashMap<String, Bucket>>>,
 }

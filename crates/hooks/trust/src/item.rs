@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn whatever_is_different_gives_another_digest() {
-        let changes: [(&str, fn(&mut ApprovalItem)); 17] = [
+        type Change = (&'static str, fn(&mut ApprovalItem));
+        let changes: [Change; 17] = [
             ("not read", |item| item.unread_version = Some(String::new())),
             ("project", |item| item.project = "/q".into()),
             ("source", |item| item.source = "hooks.toml".into()),

@@ -69,7 +69,7 @@ fn send(address: &OsStr, state: &str) -> io::Result<()> {
 
 pub(super) fn print(args: &ServicePrintArgs) -> Result<(), CliError> {
     let words = ["run".to_owned()].into_iter().chain(args.options.clone());
-    let run = GatewayRunArgs::try_parse_from(words).map_err(usage_error)?;
+    let run = GatewayRunArgs::try_parse_from(words).map_err(|error| usage_error(&error))?;
     if run.stdio {
         return Err(
             CliError::new(Exit::Usage, "a service has no one who writes to its stdin")

@@ -789,7 +789,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::covered_file::KnownFile;
+    use crate::file_memory::KnownFile;
 
     /// A project, with an extension in `ext`.
     struct Project {

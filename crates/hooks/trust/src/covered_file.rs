@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::file_memory::FileStamp;
+use crate::file_memory::{FileStamp, KnownFile};
 use crate::private_file::{make_private, may_execute, open_itself, read_whole};
 
 /// How many bytes of a file are read at once.
@@ -39,16 +39,6 @@ pub struct CoveredFile {
     /// The content of a file that a hook names. Empty for the other files, which are too many to keep.
     #[serde(skip)]
     pub bytes: Arc<[u8]>,
-}
-
-/// The content of a file when it was last read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KnownFile {
-    pub(crate) stamp: FileStamp,
-    pub(crate) sha256: String,
-    /// The modules that it imports, as it names them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) imports: Vec<String>,
 }
 
 impl CoveredFile {

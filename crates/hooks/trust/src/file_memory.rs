@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::covered_file::KnownFile;
 use crate::private_file::{check_owner, read_whole, write_private};
 
 /// What is known about the files of one approval, by their paths in the project.
@@ -43,6 +42,16 @@ impl FileMemory {
             let _written = write_private(path, &bytes, 0o600);
         }
     }
+}
+
+/// The content of a file when it was last read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KnownFile {
+    pub(crate) stamp: FileStamp,
+    pub(crate) sha256: String,
+    /// The modules that it imports, as it names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) imports: Vec<String>,
 }
 
 /// The metadata of a file when it was last read: device, inode, size, mode, and the times of the last

@@ -11,7 +11,7 @@
 //! - [`control`] is the socket through which other commands reach a gateway that runs. [`administration`] has the
 //!   requests that also work without one.
 //!
-//! The embedding program implements [`Profile`](tenterhook_gateway::conversations::profile::Profile), which opens agents. Nothing
+//! The embedding program implements [`Profile`](crate::conversations::profile::Profile), which opens agents. Nothing
 //! here reads hook files or chooses a model. This crate compiles on Unix only, because of the control socket.
 //!
 //! # Examples

@@ -20,7 +20,6 @@ mod passphrase;
 mod session_dir_args;
 mod working_dir;
 
-use crate::notice::usage_error;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -37,6 +36,7 @@ use crate::command::{
 use crate::command::{daemon, doctor, gateway, protect, reload, worker};
 use crate::command_names::{suggest_command, with_real_name};
 use crate::fire_call::FireCall;
+use crate::notice::usage_error;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning;

@@ -1,6 +1,5 @@
 //! `tenterhook allow`: lets a tool call through that a hook denied wrongly.
 
-use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 
 use clap::{ArgGroup, Parser};
@@ -20,6 +19,7 @@ use tenterhook_trust::{
 
 use crate::ancestry::require_user;
 use crate::journal_args::JournalArgs;
+use crate::notice::unanswered;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::data_dir::data_dir;
 use tenterhook_setup::error::CliError;

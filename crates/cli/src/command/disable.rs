@@ -1,6 +1,5 @@
 //! `tenterhook disable` and `tenterhook enable`: leave out a source of hooks, and use it again.
 
-use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use tenterhook_trust::Trust;
 use crate::ancestry;
 use crate::hook_args::{ConfigArgs, PlaceArgs};
 use crate::journal_args::JournalArgs;
+use crate::notice::unanswered;
 use clap::Parser;
 use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;

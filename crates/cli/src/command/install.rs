@@ -2,12 +2,12 @@
 
 mod hooks_in_force;
 
-use crate::notice::show_error;
-use crate::notice::unanswered;
 use std::io::{IsTerminal as _, stdin};
 use std::path::Path;
 
 use crate::ancestry;
+use crate::notice::show_error;
+use crate::notice::unanswered;
 use clap::Parser;
 use serde_json::{Value, json};
 use tenterhook_install::{

@@ -1,6 +1,5 @@
 //! `tenterhook trust`: shows the project's hooks, approves them, and revokes approvals.
 
-use crate::notice::unanswered;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use tenterhook_trust::{ApprovalItem, Approvals, DivergedHook, ProjectHook, Trust
 
 use crate::ancestry;
 use crate::hook_args::{ConfigArgs, PlaceArgs};
+use crate::notice::unanswered;
 use clap::Parser;
 use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::approval;

@@ -899,8 +899,8 @@ mod tests {
         let project = Project::new(
             r#"
             ext/index.js: a @s/b/deep node:fs fs absent ./lib/x.js ../../outside
-            ext/lib/x.ts: ../../shared/y
-            shared/y.ts: c
+            ext/lib/x.ts: ../../top/y
+            top/y.ts: c
             ext/node_modules/a/package.json: {"peerDependencies": {"d": "1"}}
             ext/node_modules/a/index.js: not-searched
             node_modules/a/index.js:
@@ -923,7 +923,7 @@ mod tests {
                 "node_modules/@s/b/package.json",
                 "node_modules/c/index.js",
                 "node_modules/d/index.js",
-                "shared/y.ts",
+                "top/y.ts",
             ]
         );
     }

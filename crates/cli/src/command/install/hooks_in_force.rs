@@ -48,8 +48,8 @@ impl HooksInForce {
         hook_list::listed(&self.hooks, false)
     }
 
-    /// Shows the hooks, after an installation in the agents `done`. Those in `off` run no hooks because of a setting. If
-    /// there are no hooks, says so, with a next step.
+    /// Shows the hooks after an installation in the agents `done`. The agents in `off` run no hooks because of a setting.
+    /// If the folder has no hooks, it prints that nothing is guarded, and what to do next.
     pub(crate) fn show(&self, done: &[&HostAgent], off: &[&HostAgent]) {
         let (in_force, loaded) = (self.in_force(), &self.hooks.loaded);
         let broken = &self.hooks.broken;

@@ -12,6 +12,7 @@
 //! - [`admission`] decides who may talk to the agent. [`pairing`] admits senders by a code, [`token`] has the access
 //!   tokens of the page and of HTTP, and [`rate`] limits senders. [`current_role`] judges the sender of an earlier message
 //!   again.
+//! - [`fair_places`] keeps one person from taking what all share.
 //! - [`store`] has everything that survives a crash: messages, frames, sessions, pairings and tokens. [`media_folder`]
 //!   has the copies of files.
 //!
@@ -62,6 +63,7 @@ pub mod channel;
 pub mod channel_secrets;
 pub mod chat;
 pub mod current_role;
+pub mod fair_places;
 pub mod frame;
 pub mod labels;
 pub mod live_settings;

@@ -5,7 +5,7 @@
 mod part_content;
 mod sniff;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -99,8 +99,7 @@ impl MediaFolder {
     fn open_with(folder: &Path, state: Option<&Path>, limits: Limits) -> Result<Self, MediaError> {
         private_folder::create(folder)?;
         let path = fs::canonicalize(folder)?;
-        let copies = list(&path)?;
-        let used = copies.values().map(|copy| copy.size).sum();
+        let used = Used::of(list(&path)?.values());
         Ok(Self(Arc::new(Folder {
             path,
             state: state.map(fs::canonicalize).transpose()?,
@@ -116,7 +115,8 @@ impl MediaFolder {
     ///
     /// # Errors
     ///
-    /// Fails if the file is larger than [`MAX_MEDIA`], or if there is no room. Then nothing is left of it.
+    /// Fails if the file is larger than [`MAX_MEDIA`], or if there is no room: in the folder, or in the quarter of it that
+    /// one person may fill. Then nothing is left of it.
     pub async fn save(
         &self,
         bytes: Vec<u8>,
@@ -201,8 +201,9 @@ impl MediaFolder {
         }
     }
 
-    /// Removes copies that are too old, and the oldest ones if the folder is more than three quarters full, unless
-    /// `is_in_use` says that someone needs the id. Returns how many were removed.
+    /// Removes copies that are too old, unless `is_in_use` says that someone needs the id. Removes copies of yesterday and
+    /// earlier, too, the oldest first: those of a person whose part of the folder is more than three quarters full, and if
+    /// the whole folder is, those of everyone who has more than an equal part. Returns how many were removed.
     ///
     /// # Errors
     ///
@@ -214,7 +215,7 @@ impl MediaFolder {
         let copies = self.blocking(|folder| list(&folder.path)).await??;
         let limits = self.0.limits;
         let now = SystemTime::now();
-        let mut total: u64 = copies.values().map(|copy| copy.size).sum();
+        let mut used = Used::of(copies.values());
         let mut oldest_first: Vec<(String, Copy)> = copies.into_iter().collect();
         oldest_first.sort_by_key(|(_, copy)| copy.changed);
         let mut removed = Vec::new();
@@ -225,9 +226,9 @@ impl MediaFolder {
             } else {
                 MAX_WRITING
             };
-            let is_over = total > limits.folder / 4 * 3 && copy.is_complete();
-            if (age > max_age || is_over) && !is_in_use(&id) {
-                total = total.saturating_sub(copy.size);
+            let is_over = used.is_over(&copy.holder, limits) && age > limits.young;
+            if (age > max_age || is_over && copy.is_complete()) && !is_in_use(&id) {
+                used.release(&copy.holder, copy.size);
                 removed.push(copy);
             }
         }
@@ -257,6 +258,15 @@ struct Limits {
     folder: u64,
     /// How long a file is kept.
     age: Duration,
+    /// How long a file is kept also if there is little room. No answer waits longer until it is sent.
+    young: Duration,
+}
+
+impl Limits {
+    /// Returns how much one person may fill.
+    fn share(&self) -> u64 {
+        self.folder / 4
+    }
 }
 
 impl Default for Limits {
@@ -265,6 +275,7 @@ impl Default for Limits {
             file: MAX_MEDIA as u64,
             folder: 1024 * 1024 * 1024,
             age: Duration::from_hours(7 * 24),
+            young: Duration::from_hours(24),
         }
     }
 }
@@ -284,8 +295,57 @@ struct Folder {
     /// The folder of the gateway's state, without links.
     state: Option<PathBuf>,
     limits: Limits,
-    /// The size of all copies in bytes, including those that are being written.
-    used: Mutex<u64>,
+    used: Mutex<Used>,
+}
+
+/// The size of copies in bytes, including those that are being written: of all, and of each person.
+#[derive(Debug, Default)]
+struct Used {
+    total: u64,
+    of: HashMap<String, u64>,
+}
+
+impl Used {
+    fn of<'a>(copies: impl IntoIterator<Item = &'a Copy>) -> Self {
+        let mut used = Self::default();
+        for copy in copies {
+            used.reserve(&copy.holder, copy.size);
+        }
+        used
+    }
+
+    fn held_by(&self, holder: &str) -> u64 {
+        self.of.get(holder).copied().unwrap_or_default()
+    }
+
+    fn reserve(&mut self, holder: &str, size: u64) {
+        self.total += size;
+        *self.of.entry(holder.to_owned()).or_default() += size;
+    }
+
+    fn release(&mut self, holder: &str, size: u64) {
+        self.total = self.total.saturating_sub(size);
+        if let Some(held) = self.of.get_mut(holder) {
+            *held = held.saturating_sub(size);
+            if *held == 0 {
+                self.of.remove(holder);
+            }
+        }
+    }
+
+    /// Returns whether copies of a person make room.
+    fn is_over(&self, holder: &str, limits: Limits) -> bool {
+        let is_most_full = |used: u64, room: u64| used > room / 4 * 3;
+        let (held, people) = (self.held_by(holder), self.of.len() as u64);
+        let has_much = held.saturating_mul(people) >= self.total;
+        is_most_full(held, limits.share()) || has_much && is_most_full(self.total, limits.folder)
+    }
+}
+
+/// Returns whose files those of a chat are: those of the user, in channels of this server, or those of the chat.
+fn holder_of(owner: &ChatRef) -> String {
+    let user = owner.chat.split_once('/').map(|(user, _)| user);
+    user.unwrap_or(&owner.chat).to_owned()
 }
 
 impl Folder {
@@ -301,7 +361,8 @@ impl Folder {
         if size > limit {
             return Err(MediaError::TooLarge { size, limit });
         }
-        self.reserve(size)?;
+        let holder = holder_of(&owner);
+        self.reserve(&holder, size)?;
         let sniffed = sniff(bytes);
         let kind = sniffed.kind(kind);
         let id = Uuid::now_v7().to_string();
@@ -324,7 +385,7 @@ impl Folder {
         });
         if let Err(error) = written {
             fs::remove_file(&path).ok();
-            self.release(size);
+            self.used.lock().release(&holder, size);
             return Err(error.into());
         }
         Ok(SavedMedia {
@@ -378,19 +439,14 @@ impl Folder {
     }
 
     /// Counts bytes before they are written.
-    fn reserve(&self, size: u64) -> Result<(), MediaError> {
+    fn reserve(&self, holder: &str, size: u64) -> Result<(), MediaError> {
         let mut used = self.used.lock();
-        let total = used.saturating_add(size);
-        if total > self.limits.folder {
+        let is_full = used.total.saturating_add(size) > self.limits.folder;
+        if is_full || used.held_by(holder).saturating_add(size) > self.limits.share() {
             return Err(MediaError::Full);
         }
-        *used = total;
+        used.reserve(holder, size);
         Ok(())
-    }
-
-    fn release(&self, size: u64) {
-        let mut used = self.used.lock();
-        *used = used.saturating_sub(size);
     }
 
     fn discard(&self, id: &str, chat: &ChatRef) {
@@ -399,6 +455,7 @@ impl Folder {
                 files: vec![self.place(id, RECORD), found.path],
                 has_record: true,
                 has_content: true,
+                holder: holder_of(chat),
                 size: found.media.size,
                 changed: SystemTime::now(),
             };
@@ -411,7 +468,7 @@ impl Folder {
             // A file that stays is tried again by the next sweep.
             let is_gone = copy.files.iter().all(|file| fs::remove_file(file).is_ok());
             if is_gone {
-                self.release(copy.size);
+                self.used.lock().release(&copy.holder, copy.size);
             }
         }
     }
@@ -463,6 +520,8 @@ struct Copy {
     files: Vec<PathBuf>,
     has_record: bool,
     has_content: bool,
+    /// Whose it is. Empty if the record cannot be read.
+    holder: String,
     size: u64,
     changed: SystemTime,
 }
@@ -492,12 +551,16 @@ fn list(folder: &Path) -> io::Result<BTreeMap<String, Copy>> {
             files: Vec::new(),
             has_record: false,
             has_content: false,
+            holder: String::new(),
             size: 0,
             changed,
         });
         copy.changed = copy.changed.max(changed);
         if extension == RECORD {
             copy.has_record = true;
+            let record = fs::read(entry.path()).ok();
+            let record = record.and_then(|record| serde_json::from_slice::<Record>(&record).ok());
+            copy.holder = record.map_or_else(String::new, |record| holder_of(&record.owner));
             copy.files.insert(0, entry.path());
         } else {
             copy.has_content |= !extension.ends_with("part");

@@ -148,6 +148,12 @@ impl Store {
         self.writer.write(change).await
     }
 
+    /// Removes a message for which there is no room, and forgets that it was recorded, so that it can be sent again.
+    pub async fn forget(&self, InboxId(id): InboxId) -> Result<(), StoreError> {
+        let change = move |tables: &mut tables::Tables<'_>| Ok(tables.forget(id)?);
+        self.writer.write(change).await
+    }
+
     /// Returns all messages that are not settled, the oldest first.
     pub async fn unsettled(&self) -> Result<Vec<InboxRecord>, StoreError> {
         self.read(queries::unsettled).await
@@ -227,7 +233,7 @@ impl Store {
         self.read(queries::queues).await
     }
 
-    /// Returns durable frames of a chat with a larger number than `after`.
+    /// Returns durable frames of a chat with a larger number than `after`: at most `limit`, and at most 1 MiB of them.
     pub async fn frames_after(
         &self,
         chat: &ChatRef,
@@ -237,7 +243,8 @@ impl Store {
         self.frames(chat, Wanted::After(after), limit).await
     }
 
-    /// Returns the last `limit` durable frames of a chat with a smaller number than `before`, in order.
+    /// Returns the last `limit` durable frames of a chat with a smaller number than `before`, in order, and at most 1 MiB of
+    /// them.
     pub async fn frames_before(
         &self,
         chat: &ChatRef,
@@ -261,7 +268,19 @@ impl Store {
 
     /// Returns the chats, the most recent first.
     pub async fn chats(&self, limit: usize) -> Result<Vec<ChatSummary>, StoreError> {
-        self.read(move |snapshot| queries::chats(snapshot, limit))
+        self.read(move |snapshot| queries::chats(snapshot, "", limit))
+            .await
+    }
+
+    /// Returns the chats whose ids begin like the one of `place`, in the same channel, the most recent first. However many
+    /// chats others have, these are found.
+    pub async fn chats_of(
+        &self,
+        place: &ChatRef,
+        limit: usize,
+    ) -> Result<Vec<ChatSummary>, StoreError> {
+        let beginning = tables::beginning_of_keys(place)?;
+        self.read(move |snapshot| queries::chats(snapshot, &beginning, limit))
             .await
     }
 

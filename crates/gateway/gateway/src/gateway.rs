@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -39,6 +39,7 @@ use crate::secrets::{SecretsProblem, read_channel_secrets};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::current_role::CurrentRoles;
+use tenterhook_channel::fair_places::FairPlaces;
 use tenterhook_channel::live_settings::LiveSettings;
 pub use tenterhook_channel::media_folder::MEDIA_FOLDER;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -108,9 +109,13 @@ impl OpeningState {
 
     async fn finish(self) -> Result<(Store, MediaFolder), StartError> {
         let opened = self.opening.await;
-        opened.unwrap_or_else(|_| Err(StartError::State("the state cannot be opened".to_owned())))
+        // The library of the store panics for some files whose pages were overwritten.
+        opened.unwrap_or_else(|_| Err(StartError::State(UNREADABLE.to_owned())))
     }
 }
+
+const UNREADABLE: &str = "cannot use the store `gateway.redb`: the file is damaged; restore the file from a backup, or move \
+    it away to begin with an empty store";
 
 /// Why a gateway cannot start.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -271,7 +276,7 @@ impl Gateway {
             outlet: Arc::new(outbox.clone()),
             approvals: approvals.clone(),
             events: events.clone(),
-            turns: Arc::new(Semaphore::new(opened.settings.turns.max)),
+            turns: FairPlaces::new(opened.settings.turns.max),
             receives: ReceiveLimits::new(MAX_RECEIVING),
             roles: roles.with_tokens(opened.tokens.clone()),
             settings: settings.clone(),
@@ -385,6 +390,7 @@ impl Gateway {
         tasks.spawn(self.control.serve(handler, server_stop.clone()));
         let (sweeper, token) = (running.router.clone(), server_stop.clone());
         tasks.spawn(async move { sweeper.sweep(&token).await });
+        tasks.spawn(Arc::clone(&running).sweep_files(server_stop.clone()));
         running.events.started(&running.working()).await;
         drop(starting);
 

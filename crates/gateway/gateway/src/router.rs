@@ -151,8 +151,7 @@ impl Router {
 
     /// Returns how many turns run.
     pub(crate) fn running_turns(&self) -> usize {
-        let max = self.0.parts.settings.current().turns.max;
-        max.saturating_sub(self.0.parts.turns.available_permits())
+        self.0.parts.turns.taken()
     }
 
     /// Returns how many conversations are open.
@@ -246,6 +245,7 @@ mod tests {
     use tempfile::TempDir;
     use tenterhook_agent::Agent;
     use tenterhook_channel::chat::ChannelId;
+    use tenterhook_channel::fair_places::FairPlaces;
     use tenterhook_channel::live_settings::LiveSettings;
     use tenterhook_channel::media_folder::MediaFolder;
     use tenterhook_channel::message::{IncomingMessage, IncomingPart};
@@ -253,7 +253,6 @@ mod tests {
     use tenterhook_channel::settings::Settings;
     use tenterhook_channel::store::{Recorded, Store};
     use tenterhook_engine::Engine;
-    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::outbox::Outbox;
@@ -297,7 +296,7 @@ mod tests {
                 store: store.clone(),
                 approvals: OpenQuestions::new(Arc::clone(&outlet) as _, None),
                 outlet,
-                turns: Arc::new(Semaphore::new(1)),
+                turns: FairPlaces::new(1),
                 receives: ReceiveLimits::new(1),
                 roles: CurrentRoles::new(settings.clone(), Pairings::new(store.clone())),
                 settings,

@@ -1,6 +1,6 @@
 //! A gateway that runs: what its tasks share, how it begins and how it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::current_role::CurrentRoleError;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
+use tenterhook_channel::message::IncomingPart;
 use tenterhook_channel::pairing::Pairings;
 use tenterhook_channel::rate::Lockout;
 use tenterhook_channel::secret::HiddenSecret;
@@ -51,6 +52,9 @@ const CHANNEL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long channels may take to end if the gateway stops at once, and how long the hooks of their ends may take.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often files that are not needed any more are looked for.
+const FILE_SWEEP: Duration = Duration::from_mins(10);
 
 /// How a gateway ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -408,6 +412,31 @@ impl Running {
             Some(self.events.disconnected(channel.id(), reason))
         });
         let _in_time = tokio::time::timeout(SHORT_PATIENCE, join_all(announced)).await;
+    }
+
+    /// Removes files that are too old or make room, until `stop`. Files of messages that wait stay.
+    pub(crate) async fn sweep_files(self: Arc<Self>, stop: CancellationToken) {
+        loop {
+            // Without knowing what waits, nothing is removed.
+            if let Ok(waiting) = self.store.unsettled().await {
+                let files = waiting.iter().flat_map(|record| &record.message.parts);
+                let ids: HashSet<&str> = files
+                    .filter_map(|part| match part {
+                        IncomingPart::Media(media) => media.reference.rsplit('/').next(),
+                        IncomingPart::Text { .. }
+                        | IncomingPart::Reference(_)
+                        | IncomingPart::Unreadable { .. } => None,
+                    })
+                    .collect();
+                if let Err(error) = self.media.sweep(&|id| ids.contains(id)).await {
+                    (self.observer)(GatewayNotice::Failure(error.to_string()));
+                }
+            }
+            let next = tokio::time::sleep(FILE_SWEEP);
+            if stop.run_until_cancelled(next).await.is_none() {
+                return;
+            }
+        }
     }
 
     /// Lets hooks know of frames that could not be sent.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use self::activity::Activity;
@@ -159,7 +160,14 @@ impl Hub {
                 then: Then::Show(activity),
             }),
             ready: VecDeque::new(),
+            turns: None,
+            turn: None,
         }
+    }
+
+    /// Returns what is kept of the chats.
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
     }
 }
 
@@ -175,6 +183,9 @@ pub struct Follower {
     shown_turn: Option<String>,
     catching_up: Option<CatchUp>,
     ready: VecDeque<Followed>,
+    /// Where a turn is waited for before frames are read, and the turn.
+    turns: Option<Arc<Semaphore>>,
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 /// Durable frames have to be read from the store.
@@ -193,6 +204,12 @@ enum Then {
 }
 
 impl Follower {
+    /// Reads stored frames only while it has a turn, so that those who share `turns` do not all hold frames in memory that a
+    /// slow client does not take.
+    pub(crate) fn take_turns(&mut self, turns: Arc<Semaphore>) {
+        self.turns = Some(turns);
+    }
+
     /// Returns the next frame. `None` means that it was not read fast enough, or that the store cannot be read: the
     /// connection must be closed with the code 1013, and the client resumes later. The future can be dropped.
     pub async fn next(&mut self) -> Option<Followed> {
@@ -201,9 +218,13 @@ impl Follower {
                 return Some(next);
             }
             if self.catching_up.is_some() {
+                if let Some(turns) = self.turns.as_ref().filter(|_| self.turn.is_none()) {
+                    self.turn = Some(Arc::clone(turns).acquire_owned().await.ok()?);
+                }
                 self.catch_up().await.ok()?;
                 continue;
             }
+            self.turn = None;
             match self.queue.pop() {
                 Next::Frame(frame) => self.take(frame),
                 Next::Lagging => self.resubscribe(),
@@ -277,7 +298,7 @@ impl Follower {
         if !page.frames.is_empty() && page.oldest > after + 1 {
             self.skip_to(page.oldest - 1, after);
         }
-        let is_last = page.frames.len() < PAGE;
+        let is_last = !page.has_more;
         for frame in page.frames {
             if until.is_some() && frame.seq > until {
                 return Ok(true);

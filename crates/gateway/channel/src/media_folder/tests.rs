@@ -123,7 +123,7 @@ async fn a_file_that_is_too_large_or_has_no_room_leaves_nothing() {
     let folder = TempDir::new().unwrap();
     let limits = Limits {
         file: 100,
-        folder: 150,
+        folder: 600,
         ..Limits::default()
     };
     let media = MediaFolder::open_with(folder.path(), None, limits).unwrap();
@@ -148,7 +148,7 @@ async fn a_file_that_is_too_large_or_has_no_room_leaves_nothing() {
 async fn a_sweep_removes_the_oldest_copies_that_no_one_uses() {
     let folder = TempDir::new().unwrap();
     let limits = Limits {
-        folder: 400,
+        folder: 1_600,
         ..Limits::default()
     };
     let media = MediaFolder::open_with(folder.path(), None, limits).unwrap();
@@ -179,6 +179,42 @@ async fn a_sweep_removes_the_oldest_copies_that_no_one_uses() {
     save(&media, &[1; 80], "x").await;
     assert_eq!(media.sweep(&|_| false).await.unwrap(), 1);
     assert_eq!(media.find(&used, &chat("a")).await, None);
+}
+
+#[tokio::test]
+async fn a_person_who_fills_the_folder_takes_neither_room_nor_files_from_others() {
+    let folder = TempDir::new().unwrap();
+    let limits = Limits {
+        folder: 400,
+        young: Duration::ZERO,
+        ..Limits::default()
+    };
+    let media = MediaFolder::open_with(folder.path(), None, limits).unwrap();
+    let keep = async |who: &str| {
+        let bytes = vec![1; 10];
+        media.save(bytes, MediaKind::File, None, &chat(who)).await
+    };
+    let first = keep("ada/work").await.unwrap();
+    for (chats, people) in [(["bob/a", "bob/b"], 1), (["eve/a", "eve/b"], 2)] {
+        let mut kept = 0;
+        while keep(chats[kept % 2]).await.is_ok() {
+            kept += 1;
+        }
+        assert_eq!(kept, 10, "{people}");
+    }
+    for who in ["mia/a", "dan/a"] {
+        while keep(who).await.is_ok() {}
+    }
+    // Those who have much make room, and Ada's oldest file is not theirs.
+    let removed = media.sweep(&|_| false).await.unwrap();
+    assert!(removed > 4, "{removed}");
+    assert!(
+        media
+            .find(&first.media.id, &chat("ada/work"))
+            .await
+            .is_some()
+    );
+    assert!(keep("ada/work").await.is_ok());
 }
 
 // G20 and G84, the part of the folder

@@ -132,6 +132,9 @@ fn missing(what: &str) -> StoreError {
     }
 }
 
+/// The maximum size of the frames that are read at once, in bytes. Many clients can ask at the same time, and read slowly.
+const MAX_PAGE: usize = 1 << 20;
+
 /// Which frames of a chat are wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted {
@@ -154,36 +157,63 @@ pub(super) fn frames(
     };
     let record: ChatRecord = decode(bytes.value(), &format!("chat `{chat}`"))?;
     let table = snapshot.open_table(FRAMES)?;
-    let read = |entry: Result<(_, redb::AccessGuard<'_, &[u8]>), redb::StorageError>| {
-        let (_, bytes) = entry?;
-        let frame = decode::<ChatFrame>(bytes.value(), &format!("a frame of `{chat}`"))?;
-        Ok::<_, Failure>(frame)
-    };
     let key = key.as_str();
-    let frames: Result<Vec<ChatFrame>, Failure> = match wanted {
-        Wanted::After(u64::MAX) => Ok(Vec::new()),
+    let what = format!("a frame of `{chat}`");
+    let (frames, has_more) = match wanted {
+        Wanted::After(u64::MAX) => (Vec::new(), false),
         Wanted::After(after) => {
             let range = table.range((key, after + 1)..=(key, u64::MAX))?;
-            range.take(limit).map(read).collect()
+            read_page(range, limit, &what)?
         }
         Wanted::Before(before) => {
             let range = table.range((key, 0)..(key, before))?.rev();
-            let mut frames: Vec<_> = range.take(limit).map(read).collect::<Result<_, _>>()?;
+            let (mut frames, has_more) = read_page(range, limit, &what)?;
             frames.reverse();
-            Ok(frames)
+            (frames, has_more)
         }
     };
     Ok(FramePage {
-        frames: frames?,
+        frames,
         oldest: record.oldest,
+        has_more,
     })
 }
 
-/// Returns the chats, the most recent first.
-pub(super) fn chats(snapshot: &ReadTransaction, limit: usize) -> Result<Vec<ChatSummary>, Failure> {
+type FrameEntry<'a> = (
+    redb::AccessGuard<'a, (&'static str, u64)>,
+    redb::AccessGuard<'a, &'static [u8]>,
+);
+
+/// Reads frames, at most `limit` and at most [`MAX_PAGE`] bytes. Returns them, and whether there are more.
+fn read_page<'a>(
+    entries: impl Iterator<Item = Result<FrameEntry<'a>, redb::StorageError>>,
+    limit: usize,
+    what: &str,
+) -> Result<(Vec<ChatFrame>, bool), Failure> {
+    let (mut frames, mut size) = (Vec::new(), 0);
+    for entry in entries {
+        let (_, bytes) = entry?;
+        size += bytes.value().len();
+        if frames.len() >= limit || (size > MAX_PAGE && !frames.is_empty()) {
+            return Ok((frames, true));
+        }
+        frames.push(decode(bytes.value(), what)?);
+    }
+    Ok((frames, false))
+}
+
+/// Returns the chats whose keys begin like this, the most recent first.
+pub(super) fn chats(
+    snapshot: &ReadTransaction,
+    beginning: &str,
+    limit: usize,
+) -> Result<Vec<ChatSummary>, Failure> {
     let mut chats = Vec::new();
-    for entry in snapshot.open_table(CHATS)?.iter()? {
+    for entry in snapshot.open_table(CHATS)?.range(beginning..)? {
         let (key, bytes) = entry?;
+        if !key.value().starts_with(beginning) {
+            break;
+        }
         let record: ChatRecord = decode(bytes.value(), &format!("chat {}", key.value()))?;
         chats.push(record.summary);
     }

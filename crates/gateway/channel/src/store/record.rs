@@ -147,6 +147,8 @@ pub struct FramePage {
     pub frames: Vec<ChatFrame>,
     /// The number of the oldest frame that is still stored, or 0 without frames.
     pub oldest: u64,
+    /// Whether there are more that were asked for: a page is not larger than 1 MiB, unless it is one frame.
+    pub has_more: bool,
 }
 
 /// Why the store cannot be used.

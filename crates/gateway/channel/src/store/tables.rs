@@ -228,6 +228,14 @@ pub(super) fn chat_key(chat: &ChatRef) -> Result<String, StoreError> {
         .map_err(|error| invalid("the chat's name", &error))
 }
 
+/// Returns how the keys of all chats begin whose ids begin like this one.
+pub(super) fn beginning_of_keys(chat: &ChatRef) -> Result<String, StoreError> {
+    let mut key = serde_json::to_string(&(&chat.channel, &chat.chat))
+        .map_err(|error| invalid("the chat's name", &error))?;
+    key.truncate(key.len().saturating_sub("\"]".len()));
+    Ok(key)
+}
+
 /// Encodes a value for a table.
 pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     serde_json::to_vec(value).map_err(|error| invalid("the record", &error))

@@ -318,6 +318,55 @@ async fn a_chat_keeps_its_newest_1_000_frames_and_all_that_have_not_left() {
 }
 
 #[tokio::test]
+async fn a_page_of_long_frames_is_not_larger_than_a_mebibyte() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let (place, long) = (chat("a"), said(&"x".repeat(300 << 10)));
+    append(&store, &place, vec![long; 5]).await;
+    append(&store, &place, vec![said(&"x".repeat(2 << 20))]).await;
+    let seqs = |page: &tenterhook_channel::store::FramePage| {
+        let seqs = page.frames.iter().map(|frame| frame.seq.unwrap());
+        (seqs.collect::<Vec<u64>>(), page.has_more)
+    };
+    let after = async |seq| seqs(&store.frames_after(&place, seq, 200).await.unwrap());
+    assert_eq!(after(0).await, (vec![1, 2, 3], true));
+    assert_eq!(after(3).await, (vec![4, 5], true));
+    assert_eq!(after(5).await, (vec![6], false));
+    let before = async |seq| seqs(&store.frames_before(&place, seq, 200).await.unwrap());
+    assert_eq!(before(u64::MAX).await, (vec![6], true));
+    assert_eq!(before(6).await, (vec![3, 4, 5], true));
+    assert_eq!(before(3).await, (vec![1, 2], false));
+}
+
+#[tokio::test]
+async fn the_chats_of_one_person_are_found_however_many_others_have() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    append(&store, &chat("ada/work"), vec![said("mine")]).await;
+    for name in ["bob/1", "bob/2", "adam/1", "ad/a", "ada", "ada\"/x"] {
+        append(&store, &chat(name), vec![said("other")]).await;
+    }
+    append(&store, &chat("ada/home"), vec![said("mine")]).await;
+    let own = store.chats_of(&chat("ada/"), 3).await.unwrap();
+    let names: Vec<&str> = own.iter().map(|own| own.chat.chat.as_str()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.contains(&"ada/work") && names.contains(&"ada/home"));
+    assert_eq!(store.chats_of(&chat("ada/"), 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_that_is_forgotten_can_be_sent_again() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let Ok(Recorded::Fresh(record)) = accept(&store, "1").await else {
+        panic!("the message is new");
+    };
+    store.forget(record.id).await.unwrap();
+    assert!(store.unsettled().await.unwrap().is_empty());
+    assert!(matches!(accept(&store, "1").await, Ok(Recorded::Fresh(_))));
+}
+
+#[tokio::test]
 async fn pages_of_frames_go_forwards_and_backwards() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();

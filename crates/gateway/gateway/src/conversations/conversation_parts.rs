@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tenterhook_protocol::event::SenderRole;
-use tokio::sync::Semaphore;
 
 use crate::conversations::approvals::OpenQuestions;
 use crate::conversations::gateway_events::GatewayEvents;
 use crate::conversations::profile::{LiveProfile, ToolAccess};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::current_role::CurrentRoles;
+use tenterhook_channel::fair_places::FairPlaces;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::outlet::Outlet;
@@ -28,8 +28,8 @@ pub struct ConversationParts {
     pub approvals: OpenQuestions,
     /// Sends the events that belong to no session.
     pub events: GatewayEvents,
-    /// One permit for each turn that may run.
-    pub turns: Arc<Semaphore>,
+    /// One place for each turn that may run. Its holder is the sender of the first message.
+    pub turns: FairPlaces,
     /// How many messages hooks of `message_receive` may judge at the same time.
     pub receives: ReceiveLimits,
     /// Finds the roles that senders have now.
@@ -44,20 +44,20 @@ pub struct ConversationParts {
 /// typed messages must not wait for it.
 #[derive(Debug)]
 pub struct ReceiveLimits {
-    typed: Semaphore,
-    recorded: Semaphore,
+    typed: FairPlaces,
+    recorded: FairPlaces,
 }
 
 impl ReceiveLimits {
     /// Allows `max` typed messages and `max` recordings.
     pub fn new(max: usize) -> Self {
         Self {
-            typed: Semaphore::new(max),
-            recorded: Semaphore::new(max),
+            typed: FairPlaces::new(max),
+            recorded: FairPlaces::new(max),
         }
     }
 
-    pub(crate) fn of(&self, has_recording: bool) -> &Semaphore {
+    pub(crate) fn of(&self, has_recording: bool) -> &FairPlaces {
         if has_recording {
             &self.recorded
         } else {

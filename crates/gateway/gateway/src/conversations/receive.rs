@@ -110,11 +110,10 @@ impl Reception<'_> {
             }
             return None;
         }
-        // Nothing closes these semaphores. If something did, the message would be refused.
         let limit = self.limits.of(fetched.iter().any(Fetched::is_recording));
-        let judged = match limit.acquire().await {
-            Ok(_permit) => self.judge(record, parts, &fetched).await,
-            Err(_) => Err(Rejection::Unchecked),
+        let judged = match limit.take(&record.message.sender.id).await {
+            Some(_place) => self.judge(record, parts, &fetched).await,
+            None => Err(Rejection::Unchecked),
         };
         match judged {
             Ok(heard) if heard.prompt.is_empty() && heard.images.is_empty() => {

@@ -132,11 +132,12 @@ impl Turn {
     /// Runs the turn.
     pub(crate) async fn run(self) -> TurnResult {
         let parts = Arc::clone(&self.parts);
-        let permit = self
-            .control
-            .token()
-            .run_until_cancelled(parts.turns.acquire());
-        let Some(Ok(_permit)) = permit.await else {
+        let Some(first) = self.messages.first() else {
+            return TurnResult::Ended(Vec::new());
+        };
+        let place = parts.turns.take(&first.record.message.sender.id);
+        let place = self.control.token().run_until_cancelled(place);
+        let Some(Some(_place)) = place.await else {
             return TurnResult::Ended(self.messages);
         };
         // Only a turn that runs needs this memory: many may wait.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::frame::{Chunk, Frame};
 use tenterhook_channel::message::{ApprovalChoice, IncomingPart, MediaKind, MediaRef};
 use tenterhook_channel::settings::{BusyMode, Settings};
@@ -12,6 +13,7 @@ use tenterhook_channel::store::InboxState;
 use tenterhook_engine::Effect;
 use tenterhook_engine::event::{AgentEnd, MessageDeliver, SenderRole, TurnStart, UserPromptSubmit};
 use tenterhook_gateway::conversations::approvals::Answerer;
+use tenterhook_gateway::conversations::conversation::ChatTask;
 use tenterhook_providers::Purpose;
 
 use crate::conversation_stage::{Options, Stage, chat, sender, texts};
@@ -66,6 +68,34 @@ async fn a_turn_that_panics_is_reported_and_the_next_message_is_answered() {
     ends.retain(|line| line.starts_with("error") || line.starts_with("done"));
     assert_eq!(ends[1..], ["done Failed", "done Completed"]);
     assert!(ends[0].starts_with("error crashed"), "{}", ends[0]);
+}
+
+#[tokio::test]
+async fn long_turns_of_one_person_hold_up_no_one_else() {
+    let stage = slow(SAY, BusyMode::FollowUp);
+    // Eight turns can run at once. Bob begins one in each of ten chats, and none of them ends.
+    let of_bob: Vec<ChatTask> = futures_util::future::join_all((0..10).map(async |number| {
+        let key = SessionKey(format!("bob-{number}"));
+        let task = ChatTask::start(Arc::clone(&stage.parts), key);
+        let record = stage.record(|message| {
+            message.sender = sender("bob");
+            message.parts = texts(&["hello"]);
+            message.chat = chat(&format!("bob-{number}"));
+        });
+        task.offer(record.await).unwrap();
+        task
+    }))
+    .await;
+    stage.until_called(6).await;
+    stage.say("hello").await;
+    stage.until_called(7).await;
+    assert_eq!(stage.parts.turns.taken(), 7);
+    stage.answer_calls(20);
+    stage.log.until("done Completed", 1).await;
+    stage.log.until("bob-9: done Completed", 1).await;
+    for task in of_bob {
+        task.stop(Duration::ZERO).await;
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use tenterhook_agent::{
 use tenterhook_channel::channel::ChannelCapabilities;
 use tenterhook_channel::chat::{ChannelId, ChatRef, Sender, SessionKey};
 use tenterhook_channel::current_role::CurrentRoles;
+use tenterhook_channel::fair_places::FairPlaces;
 use tenterhook_channel::frame::{Chunk, Frame};
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
@@ -438,7 +439,7 @@ impl Stage {
             outlet: Arc::clone(&shown),
             approvals: OpenQuestions::new(shown, settings.current().approvals_to.clone()),
             events: GatewayEvents::new(&engine, &cwd),
-            turns: Arc::new(Semaphore::new(8)),
+            turns: FairPlaces::new(8),
             receives: ReceiveLimits::new(32),
             roles,
             settings,

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::transport::{ClientIdentity, ConnectionEnd, Received, Transport};
-use super::writer::{FollowedChat, Order, Progress};
-use crate::client_chat::ClientChatId;
+use super::writer::{FollowedChat, Order, Progress, unreadable};
+use crate::client_chat::{ClientChatId, uploads_of};
 use crate::client_frame::{
     ClientChat, ClientFrame, ClientMessage, ClientRefusal, PROTOCOL, ServerFrame,
 };
@@ -28,8 +28,6 @@ use tenterhook_channel::store::StoreError;
 const MAX_FOLLOWED: usize = 1024;
 /// The maximum number of chats in `ready`.
 const MAX_LISTED: usize = 200;
-/// The maximum number of recent chats of all users among which the client's own chats are searched.
-const MAX_SEARCHED: usize = 10_000;
 /// The maximum number of frames in an answer to `history`, and the default.
 const MAX_HISTORY: usize = 200;
 const DEFAULT_HISTORY: usize = 50;
@@ -205,10 +203,10 @@ impl Reader {
                 chat,
                 before,
                 limit,
-            } => (
-                Some(chat.clone()),
-                self.show_history(chat, before, limit).await,
-            ),
+            } => {
+                self.show_history(chat, before, limit).await;
+                (None, Ok(()))
+            }
             ClientFrame::Ack { .. } => (None, Ok(())),
             ClientFrame::Ping => {
                 self.answer(ServerFrame::Pong).await;
@@ -233,8 +231,9 @@ impl Reader {
             return Err(ClientRefusal::new("bad_frame", "`hello` was sent already"));
         }
         self.has_hello = true;
-        let known = self.channel.store().chats(MAX_SEARCHED).await;
         let (channel, user) = (self.channel.id(), &self.client.user);
+        let store = self.channel.store();
+        let known = store.chats_of(&uploads_of(channel, user), MAX_LISTED).await;
         let own = known
             .map_err(|error| unreadable(&error))?
             .into_iter()
@@ -251,7 +250,7 @@ impl Reader {
             protocol: PROTOCOL,
             user: user.clone(),
             role: self.client.role,
-            chats: own.take(MAX_LISTED).collect(),
+            chats: own.collect(),
             server_version: env!("CARGO_PKG_VERSION"),
         };
         self.answer(ready).await;
@@ -397,25 +396,15 @@ impl Reader {
         self.control(id, build(nonce, chat)).await
     }
 
-    async fn show_history(
-        &self,
-        chat: ClientChatId,
-        before: Option<u64>,
-        limit: Option<usize>,
-    ) -> Result<(), ClientRefusal> {
-        let stored = chat.chat_of(self.channel.id(), &self.client.user);
-        let limit = limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY);
-        let before = before.unwrap_or(u64::MAX);
-        let store = self.channel.store();
-        let page = store.frames_before(&stored, before, limit).await;
-        let page = page.map_err(|error| unreadable(&error))?;
-        let history = ServerFrame::History {
-            chat,
-            frames: page.frames,
-            oldest: page.oldest,
-        };
-        self.answer(history).await;
-        Ok(())
+    /// Orders earlier frames. They are read when they are written, so that a client that does not read holds none.
+    async fn show_history(&self, id: ClientChatId, before: Option<u64>, limit: Option<usize>) {
+        let chat = id.chat_of(self.channel.id(), &self.client.user);
+        self.order(Order::History {
+            of: FollowedChat { id, chat },
+            before: before.unwrap_or(u64::MAX),
+            limit: limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY),
+        })
+        .await;
     }
 
     async fn answer(&self, answer: ServerFrame) {
@@ -488,8 +477,4 @@ async fn next_offer(offers: &mut JoinSet<Offer>) -> Option<Offer> {
         Err(Ok(panic)) => resume_unwind(panic),
         Err(Err(_cancelled)) => None,
     }
-}
-
-fn unreadable(error: &StoreError) -> ClientRefusal {
-    ClientRefusal::new("store", format!("the store cannot be read: {error}"))
 }

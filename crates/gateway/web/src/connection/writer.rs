@@ -7,20 +7,27 @@ use std::sync::Arc;
 use futures_util::stream::{self, BoxStream, SelectAll};
 use futures_util::{Sink, SinkExt as _, StreamExt as _};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::{Instant, Interval, interval_at, timeout};
 
 use super::transport::{ConnectionEnd, Sent, Transport};
 use crate::client_chat::ClientChatId;
-use crate::client_frame::{ServerFrame, encode_chat_frame};
+use crate::client_frame::{ClientRefusal, ServerFrame, encode_chat_frame};
 use crate::hub::{Followed, Follower, Hub};
 use tenterhook_channel::chat::ChatRef;
+use tenterhook_channel::store::StoreError;
 
 /// What the other half wants written.
 #[expect(clippy::large_enum_variant, reason = "few exist at a time")]
 pub(super) enum Order {
     Answer(ServerFrame),
     Follow(FollowedChat, Follower),
+    /// Earlier frames of a chat.
+    History {
+        of: FollowedChat,
+        before: u64,
+        limit: usize,
+    },
 }
 
 /// A chat that the client follows.
@@ -66,6 +73,8 @@ pub(super) struct Writer {
     hub: Hub,
     orders: mpsc::Receiver<Order>,
     followed: SelectAll<BoxStream<'static, Event>>,
+    /// One chat after the other reads stored frames.
+    catching_up: Arc<Semaphore>,
     progress: Arc<Progress>,
 }
 
@@ -81,6 +90,7 @@ impl Writer {
             hub,
             orders,
             followed: SelectAll::new(),
+            catching_up: Arc::new(Semaphore::new(1)),
             progress,
         }
     }
@@ -133,10 +143,24 @@ impl Writer {
                 self.follow(chat, follower);
                 Ok(())
             }
+            Order::History { of, before, limit } => {
+                let page = self.hub.store().frames_before(&of.chat, before, limit);
+                let page = page.await;
+                let history = match page {
+                    Ok(page) => ServerFrame::History {
+                        chat: of.id,
+                        frames: page.frames,
+                        oldest: page.oldest,
+                    },
+                    Err(error) => ServerFrame::error(unreadable(&error), Some(of.id)),
+                };
+                write(self.transport, outgoing, Sent::Text(history.encode())).await
+            }
         }
     }
 
-    fn follow(&mut self, chat: FollowedChat, follower: Follower) {
+    fn follow(&mut self, chat: FollowedChat, mut follower: Follower) {
+        follower.take_turns(Arc::clone(&self.catching_up));
         let events = stream::unfold(Some(follower), move |follower| {
             let chat = chat.clone();
             async move {
@@ -175,6 +199,11 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The refusal of a request for something that the store cannot read.
+pub(super) fn unreadable(error: &StoreError) -> ClientRefusal {
+    ClientRefusal::new("store", format!("the store cannot be read: {error}"))
 }
 
 async fn tick(interval: Option<&mut Interval>) {

@@ -20,7 +20,7 @@ use super::http_error::HttpError;
 use super::state::SharedState;
 use super::upload;
 use super::wait::AnswerWait;
-use crate::client_chat::ClientChatId;
+use crate::client_chat::{ClientChatId, uploads_of};
 use crate::client_frame::{ClientChat, ClientMessage, ClientRefusal, ServerFrame};
 use crate::frame_channel::{dedupe_of, sender};
 use tenterhook_channel::channel::{Accepted, Inlet};
@@ -82,7 +82,7 @@ pub(crate) async fn post_message(
     let form = ReplyForm::wanted(request.headers());
     let last_event = events::last_event(request.headers())?;
     let message_id = message_id(request.headers())?;
-    let content = upload::read_message(&state, &chat, request).await?;
+    let content = upload::read_message(&state, (user, &chat), request).await?;
     let message = ClientMessage {
         chat: id.clone(),
         message_id: message_id.clone(),
@@ -165,12 +165,9 @@ pub(crate) async fn list_chats(
     Extension(client): Extension<Client>,
 ) -> Result<Json<Value>, HttpError> {
     let channel = state.http()?.id();
-    let chats = state
-        .parts
-        .store
-        .chats(MAX_CHATS)
-        .await
-        .map_err(|error| unreadable(&error))?;
+    let own = uploads_of(channel, &client.token.user);
+    let chats = state.parts.store.chats_of(&own, MAX_CHATS).await;
+    let chats = chats.map_err(|error| unreadable(&error))?;
     let own = chats.into_iter().filter_map(|summary| {
         Some(ClientChat {
             id: ClientChatId::of(&summary.chat, channel, &client.token.user)?,

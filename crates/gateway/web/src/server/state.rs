@@ -20,6 +20,7 @@ use super::tls::TlsIdentity;
 use crate::frame_channel::FrameChannel;
 use crate::hub::Hub;
 use crate::webhook::WebhookChannel;
+use tenterhook_channel::fair_places::FairPlaces;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::rate::{Lockout, RateLimit};
 use tenterhook_channel::settings::Settings;
@@ -30,7 +31,7 @@ use tenterhook_inspect::Inspector;
 /// The maximum number of web sockets whose clients have not shown a token yet.
 const MAX_UNKNOWN_SOCKETS: usize = 16;
 
-/// The maximum number of requests that bring files at once: each holds one file in memory.
+/// The maximum number of requests that bring files at once.
 const MAX_UPLOADS: usize = 4;
 
 /// Describes the gateway for programs that watch it.
@@ -133,7 +134,8 @@ pub(crate) struct ServerState {
     pub(crate) parts: ServerParts,
     pub(crate) gatekeeper: SharedGatekeeper,
     pub(super) unknown_sockets: UnknownSockets,
-    pub(crate) uploads: Semaphore,
+    /// The requests that bring files. Each holds one file in memory.
+    pub(crate) uploads: FairPlaces,
     /// Ends streams and sockets.
     pub(crate) stop: CancellationToken,
 }
@@ -206,7 +208,7 @@ impl ServerState {
         Self {
             gatekeeper: Arc::new(gatekeeper),
             unknown_sockets: UnknownSockets::default(),
-            uploads: Semaphore::new(MAX_UPLOADS),
+            uploads: FairPlaces::new(MAX_UPLOADS),
             stop,
             parts,
         }

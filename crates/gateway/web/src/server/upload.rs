@@ -55,7 +55,7 @@ pub(crate) struct MessageContent {
 /// Fails if the body is something else, too large or too slow.
 pub(crate) async fn read_message(
     state: &SharedState,
-    chat: &ChatRef,
+    (user, chat): (&str, &ChatRef),
     request: Request,
 ) -> Result<MessageContent, HttpError> {
     let content_type = request.headers().get(header::CONTENT_TYPE);
@@ -64,7 +64,7 @@ pub(crate) async fn read_message(
     match media_type.unwrap_or_default().trim() {
         "application/json" => read_json(request.into_body(), MAX_JSON).await,
         "multipart/form-data" => {
-            let read = read_form(state, chat, request);
+            let read = read_form(state, (user, chat), request);
             let read = timeout(UPLOAD_TIMEOUT, read).await;
             read.unwrap_or_else(|_| Err(body::too_slow()))
         }
@@ -78,11 +78,11 @@ pub(crate) async fn read_message(
 
 async fn read_form(
     state: &SharedState,
-    chat: &ChatRef,
+    (user, chat): (&str, &ChatRef),
     request: Request,
 ) -> Result<MessageContent, HttpError> {
     let mut content = MessageContent::default();
-    let read = read_fields(state, chat, request, &mut content).await;
+    let read = read_fields(state, (user, chat), request, &mut content).await;
     if let Err(error) = read {
         // What was saved before belongs to a message that will never exist.
         for part in &content.parts {
@@ -97,11 +97,11 @@ async fn read_form(
 
 async fn read_fields(
     state: &SharedState,
-    chat: &ChatRef,
+    (user, chat): (&str, &ChatRef),
     request: Request,
     content: &mut MessageContent,
 ) -> Result<(), HttpError> {
-    let _turn = state.uploads.acquire().await;
+    let _turn = state.uploads.take(user).await;
     let form = Multipart::from_request(request, &()).await;
     let mut form =
         form.map_err(|error| HttpError::bad_request("invalid_form", error.body_text()))?;
@@ -163,7 +163,7 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: axum::body::Body,
 ) -> Result<Json<Value>, HttpError> {
-    let turn = timeout(READ_TIMEOUT, state.uploads.acquire()).await;
+    let turn = timeout(READ_TIMEOUT, state.uploads.take(&client.token.user)).await;
     let _turn = turn.map_err(|_| {
         HttpError::unavailable("busy", "too many files arrive at once", READ_TIMEOUT)
     })?;

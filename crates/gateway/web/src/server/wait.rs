@@ -154,7 +154,7 @@ async fn find_answer(
                 return Ok(answer);
             }
         }
-        if page.frames.len() < PAGE {
+        if !page.has_more {
             return Ok(collector.settled());
         }
     }

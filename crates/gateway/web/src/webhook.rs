@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::event_filter::EventFilter;
-use self::replay::RecentDeliveries;
-use self::signature::SignatureKey;
+use self::replay::{Arrival, RecentDeliveries};
+use self::signature::{SignatureKey, seconds_of};
 use self::template::MessageTemplate;
 use tenterhook_channel::channel::{
     Accepted, Channel, ChannelCapabilities, ChannelError, DeliveryError, Inlet, MediaSink,
@@ -66,6 +66,8 @@ pub struct WebhookChannel {
     delivery_header: String,
     events: EventFilter,
     template: MessageTemplate,
+    /// Since when requests are remembered.
+    since: SystemTime,
     inlet: Mutex<Option<Inlet>>,
 }
 
@@ -99,6 +101,7 @@ impl WebhookChannel {
             delivery_header: settings.delivery_header.clone(),
             events: EventFilter::new(settings),
             template: MessageTemplate::parse(&settings.template)?,
+            since: SystemTime::now(),
             inlet: Mutex::new(None),
             id,
         })
@@ -131,26 +134,32 @@ impl WebhookChannel {
             .get(&self.delivery_header)
             .and_then(|value| value.to_str().ok())
             .filter(|id| !id.is_empty() && id.len() <= MAX_FOREIGN_ID);
-        // The id is not signed, so anyone who has seen a request can send it again with another id. A request without a time
-        // is therefore known by what is signed. One with a time cannot be sent again later, and is known by its id,
-        // because its service repeats it with a new time; meanwhile its signature counts once.
-        let dedupe = delivery.filter(|_| self.key.has_time()).unwrap_or(&digest);
-        if !self.recent.begin(&digest) {
-            return WebhookOutcome::Duplicate;
-        }
         let id = delivery.unwrap_or(&digest);
-        match inlet.offer(self.message(dedupe, id, text)).await {
-            Accepted::Recorded => WebhookOutcome::Recorded,
-            Accepted::Duplicate => WebhookOutcome::Duplicate,
-            Accepted::Refused { code, .. } => {
-                self.recent.forget(&digest);
-                WebhookOutcome::Refused(code)
-            }
-            Accepted::Failed { .. } => {
-                self.recent.forget(&digest);
-                WebhookOutcome::Unavailable
-            }
+        // The id is not signed, so anyone who has seen a request can send it again with another id. A request without a time
+        // is therefore known by what is signed.
+        let Some(time) = self.key.time(headers) else {
+            return outcome_of(&inlet.offer(self.message(&digest, id, text)).await);
+        };
+        // One with a time cannot be sent again later, and is known by its id, because its service repeats it with a new
+        // time. Meanwhile its signature counts once. What an earlier process took is not known here.
+        if time < seconds_of(self.since) {
+            return WebhookOutcome::Unavailable;
         }
+        let first = match self.recent.begin(&digest) {
+            Arrival::First(first) => first,
+            // The service must not take it for delivered.
+            Arrival::Pending => return WebhookOutcome::Unavailable,
+            Arrival::Known => return WebhookOutcome::Duplicate,
+        };
+        let dedupe = delivery.unwrap_or(&digest);
+        let outcome = outcome_of(&inlet.offer(self.message(dedupe, id, text)).await);
+        if matches!(
+            outcome,
+            WebhookOutcome::Recorded | WebhookOutcome::Duplicate
+        ) {
+            first.keep();
+        }
+        outcome
     }
 
     fn message(&self, dedupe: &str, id: &str, text: String) -> IncomingMessage {
@@ -169,6 +178,15 @@ impl WebhookChannel {
             reply_to: None,
             at: Timestamp::now(),
         }
+    }
+}
+
+fn outcome_of(accepted: &Accepted) -> WebhookOutcome {
+    match accepted {
+        Accepted::Recorded => WebhookOutcome::Recorded,
+        Accepted::Duplicate => WebhookOutcome::Duplicate,
+        Accepted::Refused { code, .. } => WebhookOutcome::Refused(code),
+        Accepted::Failed { .. } => WebhookOutcome::Unavailable,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The route of webhooks.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -24,7 +26,10 @@ pub(crate) async fn receive(
     let webhook = webhooks.find(|webhook| webhook.id().as_str() == name);
     let webhook = webhook.ok_or(HttpError::not_found("there is no webhook with this name"))?;
     let body = read_body(body, MAX_WEBHOOK_BODY, READ_TIMEOUT).await?;
-    let status = match webhook.receive(&headers, &body).await {
+    // A client that goes away must not leave a delivery that is neither taken nor forgotten.
+    let webhook = Arc::clone(webhook);
+    let received = tokio::spawn(async move { webhook.receive(&headers, &body).await });
+    let status = match received.await.unwrap_or(WebhookOutcome::Unavailable) {
         WebhookOutcome::Recorded => "recorded",
         WebhookOutcome::Duplicate => "duplicate",
         WebhookOutcome::Ignored => "ignored",

@@ -14,31 +14,75 @@ const MEMORY: Duration = MAX_AGE.saturating_mul(2);
 /// The maximum number of requests that are remembered. It is more than the limit of a webhook lets through.
 const MAX_REMEMBERED: usize = 4_096;
 
-/// The digests of what was signed, with the time at which each can be forgotten.
+/// The digests of what was signed. `None` for a request that is being taken, otherwise the time at which it can be
+/// forgotten.
 #[derive(Debug, Default)]
-pub(super) struct RecentDeliveries(Mutex<HashMap<String, Instant>>);
+pub(super) struct RecentDeliveries(Mutex<HashMap<String, Option<Instant>>>);
+
+/// How often a request has arrived.
+#[derive(Debug)]
+pub(super) enum Arrival<'a> {
+    /// It is the first of its kind.
+    First(FirstDelivery<'a>),
+    /// Another one of its kind is being taken, and may fail.
+    Pending,
+    /// Another one of its kind was taken.
+    Known,
+}
+
+/// A request that is being taken. It is forgotten when this is dropped, so that its service can repeat it.
+#[derive(Debug)]
+pub(super) struct FirstDelivery<'a> {
+    recent: &'a RecentDeliveries,
+    digest: String,
+    /// When the request can be forgotten, if it was taken.
+    until: Option<Instant>,
+}
 
 impl RecentDeliveries {
-    /// Notes a request. Returns whether it is the first one of its kind.
-    pub(super) fn begin(&self, digest: &str) -> bool {
+    /// Notes a request.
+    pub(super) fn begin(&self, digest: &str) -> Arrival<'_> {
         let now = Instant::now();
+        let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
         let mut recent = self.0.lock();
-        if recent.get(digest).is_some_and(|until| *until > now) {
-            return false;
+        match recent.get(digest).filter(|until| !is_over(until)) {
+            Some(None) => return Arrival::Pending,
+            Some(Some(_)) => return Arrival::Known,
+            None => {}
         }
         if recent.len() >= MAX_REMEMBERED {
-            recent.retain(|_, until| *until > now);
+            recent.retain(|_, until| !is_over(until));
         }
         // Someone who can sign has no reason to replay. So it is right to take a request although there is no room.
         if recent.len() < MAX_REMEMBERED {
-            recent.insert(digest.to_owned(), now + MEMORY);
+            recent.insert(digest.to_owned(), None);
         }
-        true
+        Arrival::First(FirstDelivery {
+            recent: self,
+            digest: digest.to_owned(),
+            until: None,
+        })
     }
+}
 
-    /// Forgets a request that was not taken, so that its service can repeat it.
-    pub(super) fn forget(&self, digest: &str) {
-        self.0.lock().remove(digest);
+impl FirstDelivery<'_> {
+    /// Remembers the request, because it was taken.
+    pub(super) fn keep(mut self) {
+        self.until = Some(Instant::now() + MEMORY);
+    }
+}
+
+impl Drop for FirstDelivery<'_> {
+    fn drop(&mut self) {
+        let mut recent = self.recent.0.lock();
+        match self.until {
+            Some(_) => {
+                if let Some(until) = recent.get_mut(&self.digest) {
+                    *until = self.until;
+                }
+            }
+            None => drop(recent.remove(&self.digest)),
+        }
     }
 }
 
@@ -46,19 +90,34 @@ impl RecentDeliveries {
 mod tests {
     use super::*;
 
+    fn take(recent: &RecentDeliveries, digest: &str) -> bool {
+        match recent.begin(digest) {
+            Arrival::First(first) => first.keep(),
+            Arrival::Pending | Arrival::Known => return false,
+        }
+        true
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_request_counts_once_while_its_signature_can_be_right() {
         let recent = RecentDeliveries::default();
-        assert!(recent.begin("a"));
-        assert!(!recent.begin("a"));
-        recent.forget("a");
-        assert!(recent.begin("a"));
+        assert!(take(&recent, "a"));
+        assert!(matches!(recent.begin("a"), Arrival::Known));
         for number in 0..2 * MAX_REMEMBERED {
-            assert!(recent.begin(&number.to_string()));
+            assert!(take(&recent, &number.to_string()));
         }
         assert!(recent.0.lock().len() <= MAX_REMEMBERED);
-        assert!(!recent.begin("a"));
+        assert!(!take(&recent, "a"));
         tokio::time::advance(MEMORY).await;
-        assert!(recent.begin("a"));
+        assert!(take(&recent, "a"));
+    }
+
+    #[test]
+    fn a_request_is_not_known_before_it_is_taken() {
+        let recent = RecentDeliveries::default();
+        let first = recent.begin("a");
+        assert!(matches!(recent.begin("a"), Arrival::Pending));
+        drop(first);
+        assert!(matches!(recent.begin("a"), Arrival::First(_)));
     }
 }

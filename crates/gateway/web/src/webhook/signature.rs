@@ -53,9 +53,11 @@ impl SignatureKey {
         mac.verify_slice(&signature).is_ok()
     }
 
-    /// Returns whether the signature covers the time of a request.
-    pub(super) fn has_time(&self) -> bool {
-        self.timestamp_header.is_some()
+    /// Returns the time of a request that is signed, in seconds since 1970. `None` if the signature does not cover one.
+    pub(super) fn time(&self, headers: &HeaderMap) -> Option<u64> {
+        single(headers, self.timestamp_header.as_ref()?)?
+            .parse()
+            .ok()
     }
 
     /// Returns what identifies a request, whatever its id is: the digest of what is signed.
@@ -84,8 +86,14 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn is_recent(time: &str, now: SystemTime) -> bool {
     let is_number = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
     let seconds = time.parse::<u64>().ok().filter(|_| is_number);
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = seconds_of(now);
     seconds.is_some_and(|seconds| seconds.abs_diff(now) <= MAX_AGE.as_secs())
+}
+
+/// Returns a time in seconds since 1970.
+pub(super) fn seconds_of(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
 }
 
 fn decode_hex(text: &str) -> Option<Vec<u8>> {

@@ -1,11 +1,14 @@
 //! Webhooks over the server.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::http_server::{Reply, TestServer, WEBHOOK_SECRET, text_of};
+
+/// How long a request that has to wait is waited for.
+const SOON: Duration = Duration::from_millis(300);
 
 const BODY: &str = r#"{"action":"opened","title":"it {{ breaks }}"}"#;
 
@@ -69,8 +72,8 @@ async fn a_webhook_with_a_time_is_refused_when_it_is_old() {
         .duration_since(UNIX_EPOCH)
         .unwrap()
         .as_secs();
-    for (age, expected) in [(0, 200), (240, 200), (400, 401)] {
-        let time = now - age;
+    for (age, expected) in [(0, 200), (-240, 200), (400, 401)] {
+        let time = now.strict_sub_signed(age);
         let signature = sign(&format!("{time}.{BODY}"));
         let (time, id) = (
             format!("x-time: {time}"),
@@ -128,6 +131,61 @@ async fn a_captured_request_cannot_be_replayed_under_a_new_id() {
             let reply = deliver(&server, name, &headers, BODY).await;
             assert_eq!(reply.json()["status"], expected, "{name} {id}");
         }
+    }
+    assert_eq!(server.intake.messages.lock().len(), 2);
+}
+
+#[tokio::test]
+async fn a_request_that_was_captured_before_a_restart_cannot_be_replayed_after_it() {
+    let server = TestServer::start().await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    // The server has started since.
+    let time = now.as_secs() - 60;
+    let (signature, time) = (sign(&format!("{time}.{BODY}")), format!("x-time: {time}"));
+    let headers = [signature.as_str(), &time, "x-github-delivery: new"];
+    let reply = deliver(&server, "timed", &headers, BODY).await;
+    assert_eq!(reply.status, 503, "{}", reply.body);
+    assert!(server.intake.messages.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_repeated_while_the_disk_is_slow_is_not_called_delivered() {
+    let server = TestServer::start().await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let (time, body) = (now.as_secs(), r#"{"action":"slow disk"}"#);
+    let timed = sign(&format!("{time}.{body}"));
+    let time = format!("x-time: {time}");
+    let untimed = sign(body);
+    for (name, headers) in [
+        ("hook", vec![untimed.as_str()]),
+        ("timed", vec![&timed, &time]),
+    ] {
+        // Its client goes away, and it is still being taken.
+        let first = deliver(&server, name, &headers, body);
+        assert!(tokio::time::timeout(SOON, first).await.is_err());
+        let again = deliver(&server, name, &headers, body);
+        if let Ok(again) = tokio::time::timeout(SOON, again).await {
+            assert_eq!(again.status, 503, "{name}: {}", again.body);
+        }
+        let going_on = async {
+            loop {
+                server.intake.go_on.notify_waiters();
+                tokio::task::yield_now().await;
+            }
+        };
+        let taken = async {
+            loop {
+                let reply = deliver(&server, name, &headers, body).await;
+                if reply.status == 200 {
+                    return reply.json()["status"].clone();
+                }
+            }
+        };
+        let status = tokio::select! {
+            status = taken => status,
+            () = going_on => unreachable!("it goes on until the delivery is taken"),
+        };
+        assert_eq!(status, "duplicate", "{name}");
     }
     assert_eq!(server.intake.messages.lock().len(), 2);
 }

@@ -75,6 +75,11 @@ pub(crate) async fn check_caller(
             HeaderName::from_static("cross-origin-resource-policy"),
             HeaderValue::from_static("same-origin"),
         ),
+        // Another page that opened this one could add a code to its address later, without a request to this server.
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
     ];
     for (name, value) in defaults {
         response.headers_mut().entry(name).or_insert(value);
@@ -329,7 +334,8 @@ pub(crate) fn set_cookie(
 }
 
 /// Answers with a refusal. The browser forgets a cookie that does not count any more, so that it does not repeat it
-/// until its address is locked.
+/// until its address is locked. It keeps one that is right: what is wrong may be the key of another tab, or a second cookie
+/// that a program on another port has set.
 pub(crate) fn forget_wrong_cookie(
     gatekeeper: &Gatekeeper,
     caller: Option<Caller>,
@@ -339,7 +345,9 @@ pub(crate) fn forget_wrong_cookie(
     let is_unauthorized = refusal.status == StatusCode::UNAUTHORIZED;
     let mut response = refusal.into_response();
     if let Some(caller) = caller.filter(|caller| caller.is_page && is_unauthorized)
-        && !page_cookies(gatekeeper, caller, headers).is_empty()
+        && let cookies = page_cookies(gatekeeper, caller, headers)
+        && !cookies.is_empty()
+        && first_right(&cookies, |cookie| gatekeeper.tokens.check_cookie(cookie)).is_err()
         && let Some(value) = set_cookie(gatekeeper, caller, "", 0)
     {
         response.headers_mut().insert(header::SET_COOKIE, value);

@@ -148,9 +148,6 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 /// Where the inspector is.
 const INSPECTOR: &str = "/inspect";
 
-/// The pages that sign a browser in with the code of a link.
-const PAGES: [&str; 4] = ["/", "/index.html", INSPECTOR, "/inspect/"];
-
 /// Reads an address that a proxy forwards. Some proxies add the port.
 fn read_address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
@@ -175,14 +172,13 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
     single(headers, &FETCH_SITE) == Ok(Some("same-origin"))
 }
 
-/// Returns whether a page of another server makes a browser open a page of this one. Its link can have a code that signs
+/// Returns whether a page of another server makes a browser open an address of this one. Its link can have a code that signs
 /// the browser in as someone else. A link that a person opens in a program, or enters, is not of another page.
 pub(super) fn is_link_from_elsewhere(request: &Request) -> bool {
     let headers = request.headers();
     let site = single(headers, &FETCH_SITE);
     let is_of_other_page = matches!(site, Ok(Some("cross-site" | "same-site")) | Err(()));
-    let is_opened = single(headers, &FETCH_MODE) == Ok(Some("navigate"));
-    is_of_other_page && is_opened && PAGES.contains(&request.uri().path())
+    is_of_other_page && single(headers, &FETCH_MODE) == Ok(Some("navigate"))
 }
 
 /// Asks the person before a page is opened. The link here has no code.

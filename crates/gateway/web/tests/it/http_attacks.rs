@@ -170,13 +170,34 @@ async fn cookies_that_another_port_tosses_neither_sign_in_nor_lock_out() {
 }
 
 #[tokio::test]
+async fn a_right_cookie_of_someone_else_that_another_port_tosses_signs_no_one_out() {
+    let server = TestServer::start().await;
+    let origin = server.origin();
+    let (own, _) = server.cookie("owner").await;
+    let (of_ann, _) = server.cookie("ann").await;
+    let cookies = format!("{own}; {}", of_ann.rsplit_once(": ").unwrap().1);
+    let file = "GET /v1/media/0199a2b4-0000-7000-8000-000000000000";
+    for (request, key) in [
+        (file, "x-tenterhook: 1"),
+        (CHATS, "x-tenterhook: of-another-tab"),
+    ] {
+        let reply = server.ask(request, &[&cookies, &origin, key], "").await;
+        assert_eq!(reply.status, 401, "{request}");
+        assert_eq!(reply.header("set-cookie"), None, "{request}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_on_another_page_signs_no_one_in() {
     let server = TestServer::start().await;
     for site in ["cross-site", "same-site"] {
         let site = format!("sec-fetch-site: {site}");
         for (path, target) in [
             ("/", "/"),
+            ("/index.html", "/"),
+            ("/nothing", "/"),
             ("/inspect/", "/inspect/"),
+            ("/inspect/index.html", "/inspect/"),
             ("/inspect", "/inspect/"),
         ] {
             let headers = [site.as_str(), "sec-fetch-mode: navigate"];
@@ -195,6 +216,9 @@ async fn a_link_on_another_page_signs_no_one_in() {
     ] {
         let reply = server.ask("GET /", headers, "").await;
         assert!(reply.body.contains("<script"), "{headers:?}");
+        // The page that opened this one cannot add a code to its address afterwards.
+        let policy = reply.header("cross-origin-opener-policy");
+        assert_eq!(policy, Some("same-origin"), "{headers:?}");
     }
 }
 
@@ -226,6 +250,30 @@ async fn a_link_of_someone_else_does_not_replace_a_sign_in_without_a_question() 
     assert_eq!(reply.json()["user"], "ann");
     let own = logins.code("owner", AccessScope::all_of("owner")).unwrap();
     assert_eq!(ask(json!({"code": own})).await.status, 200);
+}
+
+#[tokio::test]
+async fn slow_uploads_of_one_user_hold_up_no_one_else() {
+    let server = TestServer::start().await;
+    let tokens = &server.parts.tokens;
+    let bob = tokens.create("bob", "bob", &[AccessScope::Chat], None);
+    let bob = format!(
+        "authorization: Bearer {}",
+        bob.await.unwrap().secret.expose()
+    );
+    let host = format!("host: {}", server.address);
+    let slow = ["content-length: 1000", &bob, &host];
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        let mut stream = server.open("POST /v1/media", &slow).await;
+        stream.write_all(b"the beginning").await.unwrap();
+        held.push(stream);
+    }
+    let owner = [server.bearer()];
+    let owner: Vec<&str> = owner.iter().map(String::as_str).collect();
+    let reply = server.ask("POST /v1/media", &owner, "a file");
+    let reply = tokio::time::timeout(SOON, reply).await.unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
 #[tokio::test]

@@ -167,7 +167,7 @@ pub fn escape_prose(text: &str) -> String {
         }
         let escaped = line.chars().map(|character| match character {
             // They join emoji, and hide nothing.
-            ' ' | '\\' | '\u{200d}' | '\u{fe0f}' => character.to_string(),
+            ' ' | '\\' | '\u{200d}' | '\u{fe0f}' | '\u{20e3}' => character.to_string(),
             _ => escape_of(character).unwrap_or_else(|| character.to_string()),
         });
         lines.push(escaped.collect());
@@ -186,10 +186,27 @@ fn escape_of(character: char) -> Option<String> {
         _ if character.is_control() || character.is_whitespace() || is_format(character) => {
             Some(character.escape_unicode().to_string())
         }
-        // The empty pattern of Braille looks like a space, and the combining joiner like nothing.
-        '\u{2800}' => Some(character.escape_unicode().to_string()),
+        // The empty pattern of Braille looks like a space, and the null note like nothing.
+        '\u{2800}' | '\u{1d159}' => Some(character.escape_unicode().to_string()),
+        _ if is_mark(character) => Some(character.escape_unicode().to_string()),
         _ => None,
     }
+}
+
+/// Ranges of marks that change the character before them. They can strike a text out, cover the lines around it, and make
+/// two spellings of a letter look the same.
+const MARKS: [(char, char); 6] = [
+    ('\u{300}', '\u{36f}'),
+    ('\u{483}', '\u{489}'),
+    ('\u{1ab0}', '\u{1aff}'),
+    ('\u{1dc0}', '\u{1dff}'),
+    ('\u{20d0}', '\u{20ff}'),
+    ('\u{fe20}', '\u{fe2f}'),
+];
+
+fn is_mark(character: char) -> bool {
+    let is_in = |(first, last): &(char, char)| (*first..=*last).contains(&character);
+    MARKS.iter().any(is_in)
 }
 
 #[cfg(test)]
@@ -248,6 +265,20 @@ mod tests {
     }
 
     #[test]
+    fn marks_that_strike_a_command_out_or_imitate_a_letter_are_escapes() {
+        for (text, expected) in [
+            ("r\u{336}m\u{336}", r"r\u{336}m\u{336}"),
+            ("e\u{301} é", r"e\u{301} é"),
+            ("x\u{20dd}\u{489}\u{fe20}", r"x\u{20dd}\u{489}\u{fe20}"),
+            ("a\u{351}\u{351}\u{351}\u{351}b", r"a\u{351}{4}b"),
+            ("a\u{1d159}b", r"a\u{1d159}b"),
+            ("हिन्दी", "हिन्दी"),
+        ] {
+            assert_eq!(escape_for_approval(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn two_different_commands_never_look_the_same() {
         let texts = [
             "a\nb",
@@ -261,6 +292,8 @@ mod tests {
             "a\\u{202e}b",
             "a\\\\\\\\b",
             "a\\\\{4}b",
+            "\u{e9}",
+            "e\u{301}",
         ];
         let shown: std::collections::BTreeSet<String> =
             texts.iter().map(|text| escape_for_approval(text)).collect();

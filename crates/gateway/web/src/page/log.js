@@ -227,15 +227,19 @@ const deniedText = (item) => (item.deniedBy === 'permission'
   ? 'The permissions do not allow this call.'
   : `A hook of the event ${item.deniedBy} denied this call.`);
 
+/** Shows marks that would change the direction of what a tool got or returned. */
+const withMarks = (text) => (
+  text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u{${mark.charCodeAt(0).toString(16)}}`));
+
 /** Returns the argument that says most about a call. */
 function preview(args) {
   const values = Object.values(args ?? {});
   const value = values.find((each) => typeof each === 'string') ?? values[0] ?? '';
-  return (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\s+/g, ' ').slice(0, 200);
+  return withMarks((typeof value === 'string' ? value : JSON.stringify(value)).replace(/\s+/g, ' ').slice(0, 200));
 }
 
 function section(title, text) {
-  return [element('p', { class: 'label' }, title), element('pre', { tabindex: '0', dir: 'ltr' }, text)];
+  return [element('p', { class: 'label' }, title), element('pre', { tabindex: '0', dir: 'ltr' }, withMarks(text))];
 }
 
 function hook(node) {

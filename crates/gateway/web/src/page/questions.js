@@ -64,7 +64,7 @@ function approval(question, answer) {
     onclick: () => (choice === 'deny' ? deny() : answer({ type: 'approve', choice })),
   }, CHOICES[choice] ?? choice));
   const asked = question.card;
-  const title = ['Allow ', element('code', {}, asked.tool), '?', element('small', {}, ` ${question.call_id}`)];
+  const title = ['Allow ', element('code', {}, asked.tool), '?'];
   const fact = (name, text) => text && element('p', { class: 'why', dir: 'ltr' }, `${name}: ${text}`);
   const node = card(title, 'shield',
     element('pre', { tabindex: '0', dir: 'ltr', 'aria-label': 'What would run' }, asked.command),

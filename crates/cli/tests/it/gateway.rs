@@ -72,6 +72,18 @@ fn settings_of_a_project_are_ignored_with_a_warning() {
     assert!(ran.stderr.contains(warning), "{}", ran.stderr);
 }
 
+#[test]
+fn settings_behind_a_link_whose_target_is_gone_are_an_error() {
+    let test = gateway("check --no-journal").file(SETTINGS, "{}");
+    let settings = test.work().join(SETTINGS);
+    std::fs::remove_file(&settings).unwrap();
+    std::os::unix::fs::symlink("gone.yaml", &settings).unwrap();
+    let ran = test.run();
+    let (stderr, status) = ran.refusal();
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("cannot read the settings"), "{stderr}");
+}
+
 // G69
 #[test]
 fn an_address_that_other_machines_reach_needs_public_settings() {

@@ -25,7 +25,7 @@ use tenterhook_channel::message::{Control, IncomingMessage, IncomingPart, MAX_TE
 use tenterhook_channel::pairing::{PairingError, Pairings};
 use tenterhook_channel::rate::{RateLimit, sender_key};
 use tenterhook_channel::settings::{ChannelKind, ChannelSettings};
-use tenterhook_channel::store::{DocumentKind, InboxState, Recorded, Store};
+use tenterhook_channel::store::{DocumentKind, Recorded, Store};
 use tenterhook_channel::token::Tokens;
 
 /// The maximum number of files of a message.
@@ -245,8 +245,7 @@ impl GatewayIntake {
         if self.router.dispatch(record).is_ok() {
             return Accepted::Recorded;
         }
-        let refused = InboxState::Refused("queue_full".to_owned());
-        match self.store.settle(vec![id], refused).await {
+        match self.store.forget(id).await {
             Ok(()) => self.visible_refusal("queue_full", sender, BUSY),
             Err(error) => failed(error.to_string()),
         }

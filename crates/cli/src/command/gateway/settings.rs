@@ -45,7 +45,12 @@ pub(super) fn read(args: &SettingsArgs, agent: &AgentArgs) -> Result<Settings, C
     };
     match fs::read_to_string(&path) {
         Ok(text) => parsed(&path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound && args.file.is_none() => {
+        // A link whose target is gone had settings, perhaps with limits.
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && args.file.is_none()
+                && fs::symlink_metadata(&path).is_err() =>
+        {
             Ok(Settings::default())
         }
         Err(error) => {

@@ -55,9 +55,10 @@ impl Writer {
         })
     }
 
-    /// Returns whether the last transaction failed.
+    /// Returns whether the last transaction failed, or the thread has ended because of a bug.
     pub(super) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Acquire)
+        let has_ended = self.changes.as_ref().is_none_or(mpsc::Sender::is_closed);
+        has_ended || self.has_failed.load(Ordering::Acquire)
     }
 
     /// Returns whether it is time to try if transactions succeed again.

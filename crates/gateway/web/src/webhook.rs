@@ -142,7 +142,7 @@ impl WebhookChannel {
         };
         // One with a time cannot be sent again later, and is known by its id, because its service repeats it with a new
         // time. Meanwhile its signature counts once. What an earlier process took is not known here.
-        if time < seconds_of(self.since) {
+        if time <= seconds_of(self.since) {
             return WebhookOutcome::Unavailable;
         }
         let first = match self.recent.begin(&digest) {

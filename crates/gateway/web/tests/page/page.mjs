@@ -9,7 +9,7 @@
 
 import assert from 'node:assert/strict';
 
-import { KEYS } from '../../../../tests/browser/chromium.mjs';
+import { KEYS } from '../../../../../tests/browser/chromium.mjs';
 import { allow, count, isIdle, runSteps, say, shown, texts } from './steps.mjs';
 
 /** The steps, in the order of the turns in script.yaml. */

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { Chromium, KEYS } from '../../../../tests/browser/chromium.mjs';
-import { startServer } from '../../../../tests/browser/server.mjs';
+import { Chromium, KEYS } from '../../../../../tests/browser/chromium.mjs';
+import { startServer } from '../../../../../tests/browser/server.mjs';
 
 export const texts = (page, selector) => page.run(
   (wanted) => [...document.querySelectorAll(wanted)].map((node) => node.innerText), selector);

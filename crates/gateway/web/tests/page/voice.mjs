@@ -11,7 +11,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 
-import { KEYS } from '../../../../tests/browser/chromium.mjs';
+import { KEYS } from '../../../../../tests/browser/chromium.mjs';
 import { count, isIdle, runSteps, say, shown, texts } from './steps.mjs';
 
 const SPOKEN = 'turn on the lights in the kitchen';

@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { Chromium, keyOf, KEYS } from '../../../../tests/browser/chromium.mjs';
-import { startServer } from '../../../../tests/browser/server.mjs';
+import { Chromium, keyOf, KEYS } from '../../../../../tests/browser/chromium.mjs';
+import { startServer } from '../../../../../tests/browser/server.mjs';
 import { manyRecords } from './journal.mjs';
 import { IMAGE, sampleGateway } from './sample.mjs';
 import { Fixture } from './fixture.mjs';

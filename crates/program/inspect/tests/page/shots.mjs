@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { Chromium } from '../../../../tests/browser/chromium.mjs';
+import { Chromium } from '../../../../../tests/browser/chromium.mjs';
 import { sampleGateway } from './sample.mjs';
 
 const SIZES = [

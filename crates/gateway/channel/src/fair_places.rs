@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// How many holders are remembered before those without a place are forgotten.
 const MAX_REMEMBERED: usize = 64;
 
-/// A number of places, of which each holder gets three quarters at most. Clones share them.
+/// A number of places. If there are four or more, each holder gets three quarters at most. Clones share them.
 ///
 /// Someone who has that many waits alone, so others do not wait behind these requests.
 #[derive(Debug, Clone)]
@@ -36,10 +36,9 @@ impl FairPlaces {
         }
     }
 
-    /// Waits for a place.
+    /// Waits for a place. `None` would mean that the places are closed, which nothing does.
     pub async fn take(&self, holder: &str) -> Option<HeldPlace> {
         let share = self.share_of(holder);
-        // Nothing closes these semaphores. If something did, there would be no place.
         let of_share = share.acquire_owned().await.ok()?;
         let place = Arc::clone(&self.free).acquire_owned().await.ok()?;
         Some(HeldPlace {

@@ -201,9 +201,9 @@ impl MediaFolder {
         }
     }
 
-    /// Removes copies that are too old, unless `is_in_use` says that someone needs the id. Removes copies of yesterday and
-    /// earlier, too, the oldest first: those of a person whose part of the folder is more than three quarters full, and if
-    /// the whole folder is, those of everyone who has more than an equal part. Returns how many were removed.
+    /// Removes copies that are too old, unless `is_in_use` says that someone needs the id. To make room, also removes
+    /// copies that are older than a day, the oldest first: of a person whose part of the folder is more than three quarters
+    /// full, and if the whole folder is that full, of everyone who has an equal part or more. Returns how many were removed.
     ///
     /// # Errors
     ///
@@ -342,7 +342,7 @@ impl Used {
     }
 }
 
-/// Returns whose files those of a chat are: those of the user, in channels of this server, or those of the chat.
+/// Returns who holds the files of a chat: the user, in channels of this server, otherwise the chat.
 fn holder_of(owner: &ChatRef) -> String {
     let user = owner.chat.split_once('/').map(|(user, _)| user);
     user.unwrap_or(&owner.chat).to_owned()

@@ -272,8 +272,8 @@ impl Store {
             .await
     }
 
-    /// Returns the chats whose ids begin like the one of `place`, in the same channel, the most recent first. However many
-    /// chats others have, these are found.
+    /// Returns the chats in the channel of `place` whose ids begin with its id, the most recent first. However many chats
+    /// others have, these are found.
     pub async fn chats_of(
         &self,
         place: &ChatRef,

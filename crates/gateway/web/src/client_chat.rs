@@ -65,8 +65,9 @@ impl ClientChatId {
     }
 }
 
-/// Returns the owner of the files that a user uploads before they are part of a message. No client can name it.
-pub fn uploads_of(channel: &ChannelId, user: &str) -> ChatRef {
+/// Returns the place of a user, which no client can name: the ids of all chats of the user begin with its id, and it owns
+/// the files that the user uploads before they are part of a message.
+pub fn place_of(channel: &ChannelId, user: &str) -> ChatRef {
     owned_chat(channel, user, "")
 }
 
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(ClientChatId::of(&chat, &web, "bob"), None);
         assert_eq!(ClientChatId::of(&chat, &web, "alic"), None);
         assert_eq!(ClientChatId::of(&chat, &http, "alice"), None);
-        let uploads = uploads_of(&web, "alice");
+        let uploads = place_of(&web, "alice");
         assert_eq!(ClientChatId::of(&uploads, &web, "alice"), None);
     }
 

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::client_chat::uploads_of;
+use crate::client_chat::place_of;
 use crate::client_frame::{ClientMessage, ClientPart, ClientRefusal};
 use crate::hub::Hub;
 use tenterhook_channel::channel::{
@@ -205,7 +205,7 @@ impl FrameChannel {
         chat: &ChatRef,
         id: &str,
     ) -> Result<(ChatRef, SavedMedia), ClientRefusal> {
-        for owner in [chat.clone(), uploads_of(&self.id, user)] {
+        for owner in [chat.clone(), place_of(&self.id, user)] {
             if let Some(saved) = self.media.find(id, &owner).await {
                 return Ok((owner, saved));
             }

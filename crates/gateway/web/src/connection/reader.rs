@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::transport::{ClientIdentity, ConnectionEnd, Received, Transport};
 use super::writer::{FollowedChat, Order, Progress, unreadable};
-use crate::client_chat::{ClientChatId, uploads_of};
+use crate::client_chat::{ClientChatId, place_of};
 use crate::client_frame::{
     ClientChat, ClientFrame, ClientMessage, ClientRefusal, PROTOCOL, ServerFrame,
 };
@@ -233,7 +233,7 @@ impl Reader {
         self.has_hello = true;
         let (channel, user) = (self.channel.id(), &self.client.user);
         let store = self.channel.store();
-        let known = store.chats_of(&uploads_of(channel, user), MAX_LISTED).await;
+        let known = store.chats_of(&place_of(channel, user), MAX_LISTED).await;
         let own = known
             .map_err(|error| unreadable(&error))?
             .into_iter()

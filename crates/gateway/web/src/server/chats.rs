@@ -20,7 +20,7 @@ use super::http_error::HttpError;
 use super::state::SharedState;
 use super::upload;
 use super::wait::AnswerWait;
-use crate::client_chat::{ClientChatId, uploads_of};
+use crate::client_chat::{ClientChatId, place_of};
 use crate::client_frame::{ClientChat, ClientMessage, ClientRefusal, ServerFrame};
 use crate::frame_channel::{dedupe_of, sender};
 use tenterhook_channel::channel::{Accepted, Inlet};
@@ -165,7 +165,7 @@ pub(crate) async fn list_chats(
     Extension(client): Extension<Client>,
 ) -> Result<Json<Value>, HttpError> {
     let channel = state.http()?.id();
-    let own = uploads_of(channel, &client.token.user);
+    let own = place_of(channel, &client.token.user);
     let chats = state.parts.store.chats_of(&own, MAX_CHATS).await;
     let chats = chats.map_err(|error| unreadable(&error))?;
     let own = chats.into_iter().filter_map(|summary| {

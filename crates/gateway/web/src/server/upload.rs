@@ -13,7 +13,7 @@ use super::access::Client;
 use super::body::{self, READ_TIMEOUT, UPLOAD_TIMEOUT, read_body, read_json};
 use super::http_error::HttpError;
 use super::state::SharedState;
-use crate::client_chat::uploads_of;
+use crate::client_chat::place_of;
 use crate::client_frame::ClientPart;
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::media_folder::{MAX_MEDIA, MediaError, kind_of_bytes};
@@ -174,7 +174,7 @@ pub(crate) async fn upload(
     let name = headers.get("x-file-name");
     let name = name.and_then(|name| name.to_str().ok()).map(decode_name);
     let bytes = read_body(body, MAX_FILE, UPLOAD_TIMEOUT).await?;
-    let owner = uploads_of(channel.id(), &client.token.user);
+    let owner = place_of(channel.id(), &client.token.user);
     let saved = save(&state, bytes.into(), name, &owner).await?;
     Ok(Json(json!(saved.media)))
 }

@@ -11,7 +11,7 @@ use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::{ApprovalChoice, Control, IncomingPart, MediaKind};
 use tenterhook_protocol::JsonObject;
 use tenterhook_protocol::event::SenderRole;
-use tenterhook_web::client_chat::{ClientChatId, uploads_of};
+use tenterhook_web::client_chat::{ClientChatId, place_of};
 use tenterhook_web::client_frame::ClientRefusal;
 use tenterhook_web::connection::{
     ClientIdentity, ConnectionEnd, Login, Received, Sent, Transport, serve,
@@ -229,7 +229,7 @@ async fn files_reach_the_gateway_if_they_belong_to_the_user() {
     let gateway = EchoGateway::start("web").await;
     let png = b"\x89PNG\r\n\x1a\n and more".to_vec();
     let (channel, media) = (&gateway.channel, gateway.channel.media());
-    let owner = uploads_of(channel.id(), "ann");
+    let owner = place_of(channel.id(), "ann");
     let name = Some("a.png".to_owned());
     let saved = media
         .save(png.clone(), MediaKind::Image, name, &owner)

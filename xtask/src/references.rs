@@ -1,6 +1,6 @@
 //! Finds which files of a crate use definitions of other files.
 //!
-//! A use is a name in the code: in a type, a signature, a body or a macro call. `mod` and `pub use` are not
+//! A use is a name in the code: in a type, a signature, a body, a macro call or, after `$crate`, a macro's rule. `mod` and `pub use` are not
 //! uses, because they only give a name another path. Methods are not followed, because a call such as
 //! `x.method()` does not reveal the file of the method.
 
@@ -23,6 +23,7 @@ pub(crate) fn find(modules: &Modules) -> References {
             modules,
             module: file.module,
             file: id,
+            is_rule: false,
             found: &mut found,
         };
         for item in &file.syntax.items {
@@ -36,6 +37,8 @@ struct Visitor<'a> {
     modules: &'a Modules,
     module: ModuleId,
     file: FileId,
+    /// Whether the code is the rule of a macro, in which only `$crate` paths count.
+    is_rule: bool,
     found: &'a mut References,
 }
 
@@ -76,7 +79,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// Finds paths in the arguments of a macro call.
+    /// Finds paths in the arguments of a macro call, or in the rules of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut is_joined = false;
@@ -135,7 +138,8 @@ impl Visitor<'_> {
             [word] => is_call || word.starts_with(char::is_uppercase),
             _ => true,
         };
-        if is_name {
+        let is_resolved_here = !self.is_rule || path.first().is_some_and(|word| word == "crate");
+        if is_name && is_resolved_here {
             self.add(path);
         }
         path.clear();
@@ -166,8 +170,12 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
                     self.module = outer;
                 }
             }
-            // The paths in a macro's rules are resolved where the macro is used.
-            Item::Macro(rules) if rules.ident.is_some() => {}
+            // Paths that begin with `$crate` mean the same file wherever the macro is used. Others are resolved there.
+            Item::Macro(rules) if rules.ident.is_some() => {
+                self.is_rule = true;
+                self.tokens(rules.mac.tokens.clone());
+                self.is_rule = false;
+            }
             _ => visit::visit_item(self, item),
         }
     }

@@ -1,10 +1,34 @@
 //! The kinds of effects that events honour.
 //!
 //! Each capability is a value ([`Capability`], for tables and messages) and a marker trait of the
-//! same name ([`honours`]). The matching methods of [`Effect`](crate::Effect) and
+//! same name ([`honours`](crate::honours)). The matching methods of [`Effect`](crate::Effect) and
 //! [`Outcome`](crate::Outcome) exist only for events that implement the trait.
 
 use serde::Serialize;
+
+/// Calls a macro with the list: each capability's name, its key in JSON, and what the compiler says about an event that
+/// does not honour it.
+macro_rules! each_capability {
+    ($callback:ident) => {
+        $callback! {
+            /// Allows or denies the operation, or asks the user.
+            Permission = "permission", "`{Self}` does not accept a permission: hooks cannot allow, ask or deny";
+            /// Stops the operation.
+            Block = "block", "`{Self}` cannot be blocked";
+            /// Adds text for the model.
+            Context = "context", "`{Self}` does not accept context for the model";
+            /// Adds complete messages for the model.
+            Inject = "inject", "`{Self}` does not accept messages for the model";
+            /// Adds user messages that keep the agent working.
+            FollowUp = "follow_up", "`{Self}` does not accept follow-up messages";
+            /// Declares that the hook did the work itself.
+            Handled = "handled", "`{Self}` cannot be handled by a hook";
+            /// Ends the agent run after this step.
+            StopRun = "stop_run", "`{Self}` cannot stop the run";
+        }
+    };
+}
+pub(crate) use each_capability;
 
 macro_rules! capabilities {
     ($( $(#[$meta:meta])* $name:ident = $key:literal, $verb:literal );+ $(;)?) => {
@@ -23,39 +47,10 @@ macro_rules! capabilities {
                 match self { $( Self::$name => $key ),+ }
             }
         }
-
-        /// Marker traits of the events that honour a capability. Only the catalogue implements
-        /// them.
-        pub mod honours {
-            $(
-                #[doc = concat!("Events that honour `", $key, "`.")]
-                #[diagnostic::on_unimplemented(
-                    message = $verb,
-                    label = "not honoured by this event",
-                    note = "the event catalogue lists what each event honours"
-                )]
-                pub trait $name: crate::Event {}
-            )+
-        }
     };
 }
 
-capabilities! {
-    /// Allows or denies the operation, or asks the user.
-    Permission = "permission", "`{Self}` does not accept a permission: hooks cannot allow, ask or deny";
-    /// Stops the operation.
-    Block = "block", "`{Self}` cannot be blocked";
-    /// Adds text for the model.
-    Context = "context", "`{Self}` does not accept context for the model";
-    /// Adds complete messages for the model.
-    Inject = "inject", "`{Self}` does not accept messages for the model";
-    /// Adds user messages that keep the agent working.
-    FollowUp = "follow_up", "`{Self}` does not accept follow-up messages";
-    /// Declares that the hook did the work itself.
-    Handled = "handled", "`{Self}` cannot be handled by a hook";
-    /// Ends the agent run after this step.
-    StopRun = "stop_run", "`{Self}` cannot stop the run";
-}
+each_capability! { capabilities }
 
 /// A set of capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::any_effect::AnyEffect;
-use crate::capability::honours;
 use crate::catalogue::{Event, Supplies};
+use crate::honours;
 use crate::message::Message;
 use crate::permission::Permission;
 

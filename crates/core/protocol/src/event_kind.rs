@@ -1,145 +1,125 @@
-//! The fixed list of events and their names.
+//! The fixed list of events.
 
-use std::fmt;
-use std::str::FromStr;
+/// Calls a macro with the list, in the order of the catalogue page.
+macro_rules! each_event {
+    ($callback:ident) => {
+        $callback! {
+            SessionDirectoryResolve,
+            SessionStart,
+            ResourcesDiscover,
+            SessionBeforeSwitch,
+            SessionSwitch,
+            SessionBeforeFork,
+            SessionFork,
+            SessionBeforeTree,
+            SessionTree,
+            SessionInfoChange,
+            SessionEnd,
+            PreCompact,
+            BeforeCompaction,
+            CompactionStart,
+            AfterCompaction,
+            CompactionFailed,
+            UserInput,
+            UserPromptSubmit,
+            UserSteeringSubmit,
+            UserFollowupSubmit,
+            UserBash,
+            WaitingForUser,
+            QueueUpdate,
+            BeforeAgentStart,
+            AgentStart,
+            AgentEnd,
+            Stop,
+            AgentError,
+            MaxIterations,
+            SavePoint,
+            AgentSettled,
+            RetryStart,
+            RetryEnd,
+            Notification,
+            AgentSwitch,
+            SessionLimitResume,
+            TurnStart,
+            Context,
+            BeforeLlmCall,
+            ToolSelection,
+            ProviderRequest,
+            ProviderResponse,
+            AfterLlmCall,
+            MessageStart,
+            MessageUpdate,
+            MessageEnd,
+            TurnEnd,
+            ToolsDisabled,
+            ToolExecutionStart,
+            ToolExecutionUpdate,
+            ToolExecutionEnd,
+            ToolInputTransform,
+            ToolGuard,
+            PreToolUse,
+            PermissionRequest,
+            PermissionDenied,
+            ToolApprovalDecision,
+            TokenBudgetExceeded,
+            ToolResponseTransform,
+            PostToolUse,
+            ToolError,
+            SubagentStart,
+            SubagentStop,
+            ModelSelect,
+            ThinkingLevelSelect,
+            GatewayStart,
+            GatewayStop,
+            ChannelConnect,
+            ChannelDisconnect,
+            MessageReceive,
+            MessageDeliver,
+            MessageSend,
+            MessageCancel,
+            GatewayError,
+            Setup,
+            InstructionsLoaded,
+            Elicitation,
+            ElicitationResult,
+            TeammateIdle,
+            TaskCreated,
+            TaskCompleted,
+            ToolBatchEnd,
+            ConfigChange,
+            CwdChange,
+            FileChange,
+            DirectoryAdded,
+            WorktreeCreate,
+            WorktreeRemove,
+            Interrupt,
+            PromptExpansion,
+            MessageDisplay,
+            PreModelSwitch,
+            PostModelSwitch,
+            Custom,
+        }
+    };
+}
+pub(crate) use each_event;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use thiserror::Error;
-
-use crate::catalogue::{AnyEvent, Event, EventInfo};
-use crate::event;
-use crate::id::{CustomName, InvalidName};
-
-/// Declares the list, in the order of the catalogue page.
 macro_rules! event_kinds {
     ($($name:ident),+ $(,)?) => {
         /// An event of the catalogue, or `Custom` for every user-defined one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum EventKind {
-            $( #[doc = concat!("See [`event::", stringify!($name), "`].")] $name, )+
+            $( #[doc = concat!("See [`event::", stringify!($name), "`](crate::event::", stringify!($name), ").")] $name, )+
         }
 
         impl EventKind {
             /// Every kind, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[$( Self::$name ),+];
-
-            /// Returns the event's row of the catalogue.
-            pub const fn info(self) -> &'static EventInfo {
-                match self { $( Self::$name => <event::$name as Event>::INFO ),+ }
-            }
-
-            fn parse(self, payload: Value) -> Result<Box<dyn AnyEvent>, serde_json::Error> {
-                Ok(match self { $( Self::$name => Box::new(serde_json::from_value::<event::$name>(payload)?) ),+ })
-            }
-
-            /// Returns the JSON Schema of the payload. Requires the feature `schema`.
-            #[cfg(feature = "schema")]
-            pub fn payload_schema(self) -> schemars::Schema {
-                let schema = match self { $( Self::$name => schemars::schema_for!(event::$name) ),+ };
-                crate::schema::without_table(schema)
-            }
         }
     };
 }
 
-event_kinds! {
-    SessionDirectoryResolve,
-    SessionStart,
-    ResourcesDiscover,
-    SessionBeforeSwitch,
-    SessionSwitch,
-    SessionBeforeFork,
-    SessionFork,
-    SessionBeforeTree,
-    SessionTree,
-    SessionInfoChange,
-    SessionEnd,
-    PreCompact,
-    BeforeCompaction,
-    CompactionStart,
-    AfterCompaction,
-    CompactionFailed,
-    UserInput,
-    UserPromptSubmit,
-    UserSteeringSubmit,
-    UserFollowupSubmit,
-    UserBash,
-    WaitingForUser,
-    QueueUpdate,
-    BeforeAgentStart,
-    AgentStart,
-    AgentEnd,
-    Stop,
-    AgentError,
-    MaxIterations,
-    SavePoint,
-    AgentSettled,
-    RetryStart,
-    RetryEnd,
-    Notification,
-    AgentSwitch,
-    SessionLimitResume,
-    TurnStart,
-    Context,
-    BeforeLlmCall,
-    ToolSelection,
-    ProviderRequest,
-    ProviderResponse,
-    AfterLlmCall,
-    MessageStart,
-    MessageUpdate,
-    MessageEnd,
-    TurnEnd,
-    ToolsDisabled,
-    ToolExecutionStart,
-    ToolExecutionUpdate,
-    ToolExecutionEnd,
-    ToolInputTransform,
-    ToolGuard,
-    PreToolUse,
-    PermissionRequest,
-    PermissionDenied,
-    ToolApprovalDecision,
-    TokenBudgetExceeded,
-    ToolResponseTransform,
-    PostToolUse,
-    ToolError,
-    SubagentStart,
-    SubagentStop,
-    ModelSelect,
-    ThinkingLevelSelect,
-    GatewayStart,
-    GatewayStop,
-    ChannelConnect,
-    ChannelDisconnect,
-    MessageReceive,
-    MessageDeliver,
-    MessageSend,
-    MessageCancel,
-    GatewayError,
-    Setup,
-    InstructionsLoaded,
-    Elicitation,
-    ElicitationResult,
-    TeammateIdle,
-    TaskCreated,
-    TaskCompleted,
-    ToolBatchEnd,
-    ConfigChange,
-    CwdChange,
-    FileChange,
-    DirectoryAdded,
-    WorktreeCreate,
-    WorktreeRemove,
-    Interrupt,
-    PromptExpansion,
-    MessageDisplay,
-    PreModelSwitch,
-    PostModelSwitch,
-    Custom,
-}
+each_event! { event_kinds }
 
 impl EventKind {
     /// The number of kinds, which is the length of a table indexed by [`EventKind::index`].
@@ -148,138 +128,5 @@ impl EventKind {
     /// Returns the position in the catalogue.
     pub const fn index(self) -> usize {
         self as usize
-    }
-}
-
-/// Returns every row of the catalogue except the row of user-defined events.
-pub fn events() -> impl Iterator<Item = &'static EventInfo> {
-    EventKind::ALL
-        .iter()
-        .filter(|kind| **kind != EventKind::Custom)
-        .map(|kind| kind.info())
-}
-
-/// The name of an event: a name of the catalogue, or `x-<vendor>.<name>`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum EventName {
-    /// An event of the catalogue.
-    Known(EventKind),
-    /// A user-defined event.
-    Custom(CustomName),
-}
-
-impl EventName {
-    /// Returns the name.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Known(kind) => kind.info().name,
-            Self::Custom(name) => name.as_str(),
-        }
-    }
-
-    /// Returns the kind. All user-defined events have the same kind.
-    pub fn kind(&self) -> EventKind {
-        match self {
-            Self::Known(kind) => *kind,
-            Self::Custom(_) => EventKind::Custom,
-        }
-    }
-
-    /// Returns the event's row of the catalogue.
-    pub fn info(&self) -> &'static EventInfo {
-        self.kind().info()
-    }
-}
-
-impl From<EventKind> for EventName {
-    fn from(kind: EventKind) -> Self {
-        Self::Known(kind)
-    }
-}
-
-impl fmt::Display for EventName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// The error for text that is not the name of an event.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ParseEventNameError {
-    /// The name is not in the catalogue.
-    #[error("unknown event `{found}`")]
-    Unknown {
-        /// What was given.
-        found: String,
-    },
-    /// The name starts like the name of a user-defined event, but is invalid.
-    #[error(transparent)]
-    Custom(#[from] InvalidName),
-}
-
-impl FromStr for EventName {
-    type Err = ParseEventNameError;
-
-    fn from_str(text: &str) -> Result<Self, ParseEventNameError> {
-        if text.starts_with("x-") {
-            return Ok(Self::Custom(text.parse()?));
-        }
-        events()
-            .find(|info| info.name == text)
-            .map(|info| Self::Known(info.kind))
-            .ok_or_else(|| ParseEventNameError::Unknown {
-                found: text.to_owned(),
-            })
-    }
-}
-
-impl Serialize for EventName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for EventName {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for EventName {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "EventName".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let names: Vec<&str> = events().map(|info| info.name).collect();
-        schemars::json_schema!({
-            "anyOf": [
-                { "enum": names },
-                { "type": "string", "pattern": r"^x-[a-z0-9_-]+(\.[a-z0-9_-]+)+$" },
-            ]
-        })
-    }
-}
-
-/// Creates an event from its name and its payload.
-///
-/// # Errors
-/// Fails if the payload does not match the event: a field is missing, unknown, or of the wrong
-/// type.
-pub fn parse_event(
-    name: &EventName,
-    payload: Value,
-) -> Result<Box<dyn AnyEvent>, serde_json::Error> {
-    match name {
-        EventName::Known(kind) => kind.parse(payload),
-        EventName::Custom(name) => {
-            let mut event = event::Custom::gate(name.clone());
-            event.payload = serde_json::from_value(payload)?;
-            Ok(Box::new(event))
-        }
     }
 }

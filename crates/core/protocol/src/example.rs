@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 
 use crate::JsonObject;
-use crate::event_kind::{EventKind, EventName};
+use crate::event_kind::EventKind;
+use crate::event_name::EventName;
 use crate::field_info::FieldInfo;
 
 /// Values of fields, as JSON. A name with a dot, `EVENT.FIELD`, applies to one event and takes precedence
@@ -314,7 +315,7 @@ fn parsed(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event_kind::{events, parse_event};
+    use crate::event_name::{events, parse_event};
 
     #[test]
     fn every_value_of_the_tables_is_json() {

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::JsonObject;
 use crate::any_outcome::{AnyOutcome, Failure};
-use crate::capability::honours;
 use crate::catalogue::{Event, GateEvent, Supplies};
 use crate::decision::Decision;
+use crate::honours;
 use crate::id::HookId;
 use crate::message::Message;
 use crate::permission::Permission;

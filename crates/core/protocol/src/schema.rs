@@ -28,18 +28,6 @@ pub fn schema() -> Value {
     })
 }
 
-/// Removes the catalogue's table from the description. Its links only work in the documentation of
-/// the crate, and the schema states the same facts next to the payload.
-pub(crate) fn without_table(mut schema: schemars::Schema) -> schemars::Schema {
-    let description = schema.get("description").and_then(Value::as_str);
-    let text = description.and_then(|text| text.split_once("\n\n| event |"));
-    if let Some((text, _)) = text {
-        let text = text.to_owned();
-        schema.insert("description".to_owned(), text.into());
-    }
-    schema
-}
-
 fn event_schema(kind: EventKind) -> Value {
     let info = kind.info();
     json!({

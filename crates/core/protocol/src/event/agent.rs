@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::event;
 use crate::content::Image;
+use crate::event_macro::event;
 use crate::message::{Message, Messages};
 use crate::wire_enum::wire_enum;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::SessionEntry;
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::field_info::field_values;
 use crate::id::EntryId;
 use crate::message::Message;

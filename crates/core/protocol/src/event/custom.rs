@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonObject;
-use crate::capability::{Capabilities, Capability, honours};
+use crate::capability::{Capabilities, Capability};
 use crate::catalogue::{
     self, AnyEvent, Event, EventClass, EventInfo, GateEvent, RewriteError, RewriteInfo,
     RewriteMode, Run,
 };
 use crate::event_kind::EventKind;
+use crate::event_macro;
+use crate::honours;
 use crate::id::CustomName;
 use crate::rewritable::patch_payload;
 
@@ -95,6 +97,7 @@ const GATE: EventInfo = EventInfo {
     class: EventClass::Gate,
     fields: None,
     run: Run::Series,
+    precedes_model: true,
     subject: Some(SUBJECT),
     capabilities: Capabilities::of(&[
         Capability::Permission,
@@ -164,7 +167,7 @@ impl AnyEvent for Custom {
                     field: format!("{field}.{}", catalogue::EXTRA),
                 })
             }
-            patch_payload::FIELD => catalogue::merge(&mut self.payload, field, value),
+            patch_payload::FIELD => event_macro::merge(&mut self.payload, field, value),
             _ => Err(RewriteError::UnknownField {
                 event: self.name.to_string(),
                 field: field.to_owned(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::wire_enum::wire_enum;
 
 /// One part of a message in a channel.
@@ -99,7 +99,7 @@ wire_enum! {
 
 event! {
     /// Fires when the gateway has started.
-    GatewayStart = "gateway_start", Observer, Parallel
+    GatewayStart = "gateway_start", Observer, Parallel, not before_model
     {
         /// The ids of the gateway's channels that run, or that will be tried again.
         channel_ids: Vec<String>,
@@ -108,7 +108,7 @@ event! {
 
 event! {
     /// Fires before the gateway cancels what its channels do.
-    GatewayStop = "gateway_stop", Observer, Parallel
+    GatewayStop = "gateway_stop", Observer, Parallel, not before_model
     {
         /// The ids of the gateway's channels.
         channel_ids: Vec<String>,
@@ -121,7 +121,7 @@ event! {
 event! {
     /// Fires before a channel connects. It fires once for each channel, not again when a lost
     /// connection returns.
-    ChannelConnect = "channel_connect", Gate, Series, subject channel_id, honours [Block]
+    ChannelConnect = "channel_connect", Gate, Series, subject channel_id, not before_model, honours [Block]
     {
         /// The channel's id.
         channel_id: String,
@@ -136,7 +136,7 @@ event! {
 
 event! {
     /// Fires when a channel has disconnected.
-    ChannelDisconnect = "channel_disconnect", Observer, Parallel, subject channel_id
+    ChannelDisconnect = "channel_disconnect", Observer, Parallel, subject channel_id, not before_model
     {
         /// The channel's id.
         channel_id: String,
@@ -149,7 +149,7 @@ event! {
 event! {
     /// Fires when a message has arrived, also while the agent works. If a hook blocks it, the sender
     /// gets the reason as an error message.
-    MessageReceive = "message_receive", Gate, Series, subject channel_id, honours [Block]
+    MessageReceive = "message_receive", Gate, Series, subject channel_id, not before_model, honours [Block]
     {
         /// The channel's id.
         channel_id: String,
@@ -204,7 +204,7 @@ event! {
     /// Fires before anything visible leaves the gateway: answers, text before tool calls, what
     /// hooks and tools send, errors, and output of commands. If a hook blocks it, the receiver gets a
     /// note that the message was withheld.
-    MessageDeliver = "message_deliver", Gate, Series, subject channel_id, honours [Block]
+    MessageDeliver = "message_deliver", Gate, Series, subject channel_id, not before_model, honours [Block]
     {
         /// The channel's id.
         channel_id: String,
@@ -236,7 +236,7 @@ event! {
 
 event! {
     /// Fires once for each turn, after its last text was delivered. Hooks can add parts.
-    MessageSend = "message_send", Observer, Series, subject channel_id
+    MessageSend = "message_send", Observer, Series, subject channel_id, not before_model
     {
         /// The channel's id.
         channel_id: String,
@@ -276,7 +276,7 @@ event! {
 
 event! {
     /// Fires when an answer was cancelled.
-    MessageCancel = "message_cancel", Observer, Parallel, subject channel_id
+    MessageCancel = "message_cancel", Observer, Parallel, subject channel_id, not before_model
     {
         /// The channel's id.
         channel_id: String,
@@ -294,7 +294,7 @@ event! {
 
 event! {
     /// Fires when a channel, or the answer to a message, has failed.
-    GatewayError = "gateway_error", Observer, Parallel, subject channel_id
+    GatewayError = "gateway_error", Observer, Parallel, subject channel_id, not before_model
     {
         /// The channel's id.
         channel_id: String,

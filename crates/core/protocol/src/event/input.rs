@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::event;
 use crate::content::Image;
+use crate::event_macro::event;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {

@@ -1,6 +1,6 @@
 //! Events of the user's choice of a model. Neither fires when nothing changes.
 
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::wire_enum::wire_enum;
 
 wire_enum! {

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonObject;
-use crate::capability::{Capabilities, Capability, honours};
+use crate::capability::{Capabilities, Capability};
 use crate::catalogue::{self, AnyEvent, Event, EventClass, EventInfo, RewriteError, Run};
 use crate::event_kind::EventKind;
+use crate::event_macro;
 use crate::field::IntoField;
+use crate::honours;
 
 /// Declares an event with an open payload.
 macro_rules! open_event {
@@ -46,7 +48,7 @@ macro_rules! open_event {
 
         impl catalogue::private::Sealed for $name {}
 
-        catalogue::class!($class $name);
+        event_macro::class!($class $name);
 
         impl Event for $name {
             const INFO: &'static EventInfo = &EventInfo {
@@ -55,6 +57,7 @@ macro_rules! open_event {
                 class: EventClass::$class,
                 fields: None,
                 run: Run::Series,
+                precedes_model: true,
                 subject: None,
                 capabilities: Capabilities::of(&[$(Capability::$capability),*]),
                 rewrites: &[],

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::field::IntoField;
 use crate::field_info::field_values;
 use crate::id::{EntryId, SessionId};

@@ -1,6 +1,6 @@
 //! Events of tasks that an agent gives to other agents.
 
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::id::{SessionId, TaskId};
 use crate::wire_enum::wire_enum;
 
@@ -18,7 +18,7 @@ wire_enum! {
 
 event! {
     /// Fires when a subagent has been given a task. The event belongs to the parent's session.
-    SubagentStart = "subagent_start", Observer, Parallel, subject label
+    SubagentStart = "subagent_start", Observer, Parallel, subject label, not before_model
     {
         /// The task's id.
         task_id: TaskId,
@@ -32,7 +32,7 @@ event! {
 
 event! {
     /// Fires when a subagent has finished its task. The event belongs to the parent's session.
-    SubagentStop = "subagent_stop", Observer, Parallel, subject label
+    SubagentStop = "subagent_stop", Observer, Parallel, subject label, not before_model
     {
         /// The task's id.
         task_id: TaskId,

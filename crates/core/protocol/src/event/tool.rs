@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::JsonObject;
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::field::into_field;
 use crate::field_info::field_values;
 use crate::id::ToolUseId;
@@ -207,7 +207,7 @@ macro_rules! tool_event {
         $(, honours $honoured:tt)? { $($own:tt)* } $($rest:tt)*
     ) => {
         tool_event! {
-            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name, call tool_use_id $(, honours $honoured)?]
+            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name, call tool_use_id, not before_model $(, honours $honoured)?]
             [] [tool_use_id $($shared)*] [$($own)*] [$($rest)*]
         }
     };
@@ -217,7 +217,7 @@ macro_rules! tool_event {
         $(, honours $honoured:tt)? { $($own:tt)* } $($rest:tt)*
     ) => {
         tool_event! {
-            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name $(, honours $honoured)?]
+            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name, not before_model $(, honours $honoured)?]
             [] [tool_name $($shared)*] [$($own)*] [$($rest)*]
         }
     };

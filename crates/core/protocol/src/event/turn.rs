@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::JsonObject;
-use crate::catalogue::event;
+use crate::event_macro::event;
 use crate::message::{Message, Messages, ToolResult, Usage};
 use crate::wire_enum::wire_enum;
 
@@ -54,7 +54,7 @@ event! {
 
 event! {
     /// Fires just before a model call.
-    BeforeLlmCall = "before_llm_call", Gate, Series, subject model_id, honours [StopRun]
+    BeforeLlmCall = "before_llm_call", Gate, Series, subject model_id, not before_model, honours [StopRun]
     {
         /// The model, as `provider/model`.
         #[serde(default)]
@@ -73,7 +73,7 @@ event! {
 
 event! {
     /// Fires when the host chooses the tools to offer to the model.
-    ToolSelection = "tool_selection", Observer, Series
+    ToolSelection = "tool_selection", Observer, Series, not before_model
     {
         /// The names of the tools.
         tools: Vec<String>,
@@ -85,7 +85,7 @@ event! {
 
 event! {
     /// Fires before a request is sent to the provider, in the provider's own format.
-    ProviderRequest = "provider_request", Observer, Series
+    ProviderRequest = "provider_request", Observer, Series, not before_model
     {
         /// The body of the request.
         payload: Value,
@@ -97,7 +97,7 @@ event! {
 
 event! {
     /// Fires when the provider has answered.
-    ProviderResponse = "provider_response", Observer, Parallel
+    ProviderResponse = "provider_response", Observer, Parallel, not before_model
     {
         /// The HTTP status code.
         status: u16,
@@ -109,7 +109,7 @@ event! {
 
 event! {
     /// Fires when a model call has succeeded, before its answer is stored.
-    AfterLlmCall = "after_llm_call", Observer, Parallel, subject model_id
+    AfterLlmCall = "after_llm_call", Observer, Parallel, subject model_id, not before_model
     {
         /// The model, as `provider/model`.
         #[serde(default)]
@@ -137,7 +137,7 @@ event! {
 
 event! {
     /// Fires when text is added to a message.
-    MessageUpdate = "message_update", Observer, Parallel
+    MessageUpdate = "message_update", Observer, Parallel, not before_model
     {
         /// The message so far.
         message: Message,

@@ -42,40 +42,6 @@ use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
 
-/// The events that only an answer of the model causes or that the gateway itself fires. Any other event can happen in a
-/// run before it asks the model, or in a run that ends because the beginning of its turn cannot be stored.
-const NOT_BEFORE_MODEL: [EventKind; 29] = [
-    EventKind::BeforeLlmCall,
-    EventKind::ToolSelection,
-    EventKind::ProviderRequest,
-    EventKind::ProviderResponse,
-    EventKind::AfterLlmCall,
-    EventKind::MessageUpdate,
-    EventKind::ToolExecutionStart,
-    EventKind::ToolExecutionUpdate,
-    EventKind::ToolExecutionEnd,
-    EventKind::ToolInputTransform,
-    EventKind::ToolGuard,
-    EventKind::PreToolUse,
-    EventKind::PermissionRequest,
-    EventKind::PermissionDenied,
-    EventKind::ToolApprovalDecision,
-    EventKind::ToolResponseTransform,
-    EventKind::PostToolUse,
-    EventKind::ToolError,
-    EventKind::SubagentStart,
-    EventKind::SubagentStop,
-    EventKind::GatewayStart,
-    EventKind::GatewayStop,
-    EventKind::ChannelConnect,
-    EventKind::ChannelDisconnect,
-    EventKind::MessageReceive,
-    EventKind::MessageDeliver,
-    EventKind::MessageSend,
-    EventKind::MessageCancel,
-    EventKind::GatewayError,
-];
-
 /// A turn of one session key.
 pub(crate) struct Turn {
     pub(crate) parts: Arc<ConversationParts>,
@@ -193,7 +159,7 @@ impl Turn {
         self.slot.frontend.show(Some(Arc::clone(&view)));
         let has_hooks = EventKind::ALL
             .iter()
-            .filter(|kind| !NOT_BEFORE_MODEL.contains(kind))
+            .filter(|kind| kind.info().precedes_model)
             .any(|kind| agent.dispatcher().may_change(*kind));
         let waits = self.is_tried_again || has_hooks || self.command().is_some();
         let (started, run) = if waits {

@@ -25,5 +25,5 @@
 //! # }
 //! ```
 
-pub use tenterhook_process::{Command, Prewarmed, Program, PythonScript, Shell, end_guard};
+pub use tenterhook_process::{Command, Prewarmed, Program, Shell, end_guard};
 pub use tenterhook_runners::CommandHandler;

@@ -45,12 +45,9 @@ mod command;
 #[cfg(unix)]
 mod companion;
 mod finished;
-#[cfg(unix)]
-mod fork_server;
 pub mod git;
 mod launch;
 mod limits;
-mod python_script;
 mod resolve;
 mod run;
 mod shell;
@@ -65,10 +62,7 @@ pub use crate::command::{Command, Program, hide_variables};
 #[cfg(unix)]
 pub use crate::companion::{Companion, CompanionPipes};
 pub use crate::finished::{End, Finished};
-#[cfg(unix)]
-pub use crate::fork_server::{ForkCounts, ForkServer};
 pub use crate::limits::{Capture, HeldPipe, Limits};
-pub use crate::python_script::{NotForkable, PythonScript};
 pub use crate::resolve::{ResolveError, ResolvedProgram, is_executable};
 pub use crate::run::{OnOutput, SpawnError};
 pub use crate::shell::Shell;

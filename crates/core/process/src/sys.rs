@@ -19,8 +19,8 @@ pub(crate) use output::Output;
 pub(crate) use refusal::Refusal;
 #[cfg(unix)]
 pub(crate) use unix::{
-    Child, Entry, Forked, SH, Waiting, abandon, end_guard, executable_names, free_descriptors,
-    has_ended, include_session, is_executable, refusal, send_with,
+    Child, SH, Waiting, end_guard, executable_names, free_descriptors, include_session,
+    is_executable, refusal,
 };
 #[cfg(windows)]
 pub(crate) use windows::{

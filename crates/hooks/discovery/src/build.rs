@@ -175,11 +175,6 @@ impl HandlerMaker<'_> {
             .working_dir(working_dir)
             .strict_output(declaration.strict_output)
             .prewarm(declaration.prewarm);
-        #[cfg(unix)]
-        let handler = match &declaration.python {
-            Some(script) => handler.fork_server(*script),
-            None => handler,
-        };
         Some(Arc::new(handler))
     }
 

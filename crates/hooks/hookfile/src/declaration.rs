@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenterhook_engine::{Dialect, EventName, Matcher, OnError, Phase};
-use tenterhook_process::{NotForkable, Program, PythonScript, Shell};
+use tenterhook_process::{Program, Shell};
 use tenterhook_systems::docker_agent::DockerAgent;
 
 use crate::definition::Definition;
@@ -40,8 +40,6 @@ pub struct HookDeclaration {
     pub env: Vec<(String, String)>,
     /// Whether any answer other than the dialect's JSON is a failure.
     pub strict_output: bool,
-    /// The script that a fork server runs; `None` if the hook does not use one.
-    pub python: Option<PythonScript>,
     /// Whether Tenterhook starts the next instance ahead of time.
     pub prewarm: bool,
     /// The phase in which the hook runs.
@@ -120,12 +118,6 @@ impl HookAction {
         }
     }
 
-    /// Returns the Python script that a command runs, or the reason why a fork server cannot run it.
-    /// Returns `None` if the action is not a command.
-    pub fn python_script(&self) -> Option<Result<PythonScript, NotForkable>> {
-        Some(PythonScript::of(&self.program()?))
-    }
-
     /// Returns the value of `command` in an agent file, or `None` if an agent file has no such key for
     /// this action.
     pub fn agent_file_command(&self) -> Option<&str> {
@@ -151,7 +143,6 @@ impl HookDeclaration {
             timeout: None,
             working_dir: None,
             env: Vec::new(),
-            python: None,
             prewarm: false,
             strict_output: false,
             phase: Phase::Main,

@@ -44,7 +44,6 @@ mod model;
 mod native;
 mod native_keys;
 mod problem;
-mod python;
 #[cfg(test)]
 mod reference_page;
 mod report;

@@ -19,7 +19,6 @@ use crate::matcher::compile_matcher;
 use crate::model;
 use crate::native_keys::{DEFAULT_KEYS, FILE_KEYS, HOOK_KEYS, NativeKey, names};
 use crate::problem::Problem;
-use crate::python;
 use crate::report::Report;
 use crate::source::Span;
 use crate::suggest::{nearest, one_of};
@@ -211,7 +210,6 @@ fn read_hook(
     check_phase(report, &fields, phase, configured);
     // Return only now, after reading all keys, so that a single load reports all problems of the hook.
     let (action, action_span) = action?;
-    let python = python::read(report, &fields, &action, action_span);
     let mut declaration = HookDeclaration {
         span: fields.span,
         events,
@@ -224,7 +222,6 @@ fn read_hook(
         working_dir: working_dir.filter(|_| has_process),
         env: if has_process { env } else { Vec::new() },
         strict_output: strict_output.unwrap_or_default(),
-        python,
         prewarm: prewarm.unwrap_or_default(),
         phase,
         priority,
@@ -586,7 +583,6 @@ fn definition(
         .field("phase", Some(declaration.phase.as_str()))
         .field("priority", Some(declaration.priority))
         .field("agent", declaration.agent.as_deref())
-        .field("python", declaration.python.map(|_| python::FORK_SERVER))
         .field("prewarm", declaration.prewarm.then_some(true));
     match &declaration.action {
         HookAction::Line { shell, line } => definition

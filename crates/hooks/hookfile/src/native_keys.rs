@@ -155,12 +155,6 @@ pub(crate) const HOOK_KEYS: &[NativeKey] = &[
         with: &["command", "argv"],
     },
     NativeKey {
-        name: "python",
-        value: "`fork-server`: run the script in a [fork server](hooks.md#python-scripts-from-a-fork-server)",
-        default: "a fresh interpreter",
-        with: &["command", "argv"],
-    },
-    NativeKey {
         name: "shell",
         value: "`sh`, `bash` or `pwsh`",
         default: "`sh`",

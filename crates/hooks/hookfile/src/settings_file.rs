@@ -373,7 +373,6 @@ impl SettingsReader<'_> {
             working_dir: working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             env: env.into_iter().collect(),
             strict_output: false,
-            python: None,
             prewarm: false,
             // The agent does not wait for the hook, so its answer cannot count.
             phase: if is_async {

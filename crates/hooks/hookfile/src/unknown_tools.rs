@@ -48,7 +48,6 @@ pub(crate) fn read(report: &mut Report, file: &Fields<'_>) -> Option<HookDeclara
         working_dir: None,
         env: Vec::new(),
         strict_output: false,
-        python: None,
         prewarm: false,
         phase: Phase::Guard,
         priority: 0,

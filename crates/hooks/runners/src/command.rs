@@ -13,8 +13,6 @@ use tenterhook_process::{
     CancellationToken, Capture, Command, End, Finished, HeldPipe, Limits, Prewarmed, Program,
     Slots, SpawnError,
 };
-#[cfg(unix)]
-use tenterhook_process::{ForkCounts, ForkServer};
 
 /// How long a child may take to end after Tenterhook has asked it to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -43,8 +41,6 @@ pub struct CommandHandler {
     strict_output: bool,
     prewarmed: Option<Prewarmed>,
     text: String,
-    #[cfg(unix)]
-    fork_server: Option<ForkServer>,
 }
 
 impl CommandHandler {
@@ -59,8 +55,6 @@ impl CommandHandler {
             strict_output: false,
             prewarmed: None,
             text: text.into(),
-            #[cfg(unix)]
-            fork_server: None,
         }
     }
 
@@ -78,38 +72,6 @@ impl CommandHandler {
     pub fn search_path(mut self, search: &OsStr) -> Self {
         self.command = self.command.env("PATH", search);
         self
-    }
-
-    /// Runs the command, which must be this Python script, by forking an interpreter that has
-    /// already loaded it. If that is not possible, the command is started in the usual way.
-    #[cfg(unix)]
-    #[must_use]
-    pub fn fork_server(mut self, server: impl Into<ForkServer>) -> Self {
-        self.fork_server = Some(server.into());
-        self
-    }
-
-    /// Returns how many runs were forked and how many were not, or `None` if the command has no
-    /// fork server.
-    #[cfg(unix)]
-    pub fn fork_counts(&self) -> Option<ForkCounts> {
-        self.fork_server.as_ref().map(ForkServer::counts)
-    }
-
-    /// Starts the fork server before the first event and waits at most `within` until it is ready.
-    /// `dir` is the working directory of the events. Without a fork server, this returns at once.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the server could not be started. The command still answers events without it.
-    #[cfg(unix)]
-    pub async fn warm(&self, dir: &Path, within: Duration) -> Result<(), String> {
-        let Some(server) = &self.fork_server else {
-            return Ok(());
-        };
-        let placed = self.directory(dir).map(|dir| self.command.placed(&dir));
-        let command = placed.as_ref().unwrap_or(&self.command);
-        server.warm(command, within).await
     }
 
     /// Runs the command in `dir`. A relative `dir` is below the event's working directory.
@@ -183,10 +145,6 @@ impl CommandHandler {
         limits: &Limits,
         cancel: &CancellationToken,
     ) -> Result<Finished, SpawnError> {
-        #[cfg(unix)]
-        if let Some(server) = &self.fork_server {
-            return server.run(command, input, limits, cancel).await;
-        }
         match &self.prewarmed {
             Some(warm) => warm.run(command, input, limits, cancel).await,
             None => command.run(input, limits, cancel).await,
@@ -273,22 +231,7 @@ impl AsyncHandler for CommandHandler {
     }
 
     fn problem(&self) -> Option<String> {
-        if let Err(error) = self.command.resolve() {
-            return Some(error_chain(&error));
-        }
-        #[cfg(unix)]
-        if let Some(ForkCounts {
-            forked,
-            cold,
-            problem: Some(problem),
-            ..
-        }) = self.fork_counts()
-        {
-            let all = forked + cold;
-            return Some(format!(
-                "{cold} of {all} events ran without the fork server: {problem}"
-            ));
-        }
-        None
+        let error = self.command.resolve().err()?;
+        Some(error_chain(&error))
     }
 }

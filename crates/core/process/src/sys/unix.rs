@@ -1,7 +1,6 @@
 //! Children on Unix: process groups, pipes on the reactor, and the guard that outlives this process.
 
 mod child;
-mod forked;
 mod guard;
 mod kernel;
 mod pipes;
@@ -9,11 +8,9 @@ mod poll_timer;
 mod programs;
 mod reactor;
 mod reaper;
-mod remote;
 mod resources;
 
 pub(crate) use child::{Child, Waiting};
-pub(crate) use forked::{Forked, abandon, has_ended, send_with};
-pub(crate) use guard::{Entry, end as end_guard, include_session};
+pub(crate) use guard::{end as end_guard, include_session};
 pub(crate) use programs::{SH, executable_names, is_executable};
 pub(crate) use resources::{free_descriptors, refusal};

@@ -1,30 +1,26 @@
 //! No children are left when the process that started them ends or is killed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use tenterhook_process::{
-    CancellationToken, Command, Companion, ForkServer, HeldPipe, Limits, Prewarmed, Program,
-    PythonScript,
-};
+use tenterhook_process::{CancellationToken, Companion, HeldPipe, Limits, Prewarmed};
 
 use crate::support::{
-    alive_in_group, eventually, file, guard_of, is_alone, patient, pid_in, processes, run, sh,
+    alive_in_group, eventually, guard_of, is_alone, patient, pid_in, processes, run, sh,
 };
 
 /// The folder of a process that starts children and is killed or ends.
 const DIR: &str = "TENTERHOOK_INTERNAL__OWNER";
 
 /// How a child of the owner is started, and the files to which process ids are written.
-const KINDS: [(&str, &[&str]); 7] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("command", &["command.pid", "command.child.pid"]),
     ("released", &["released.pid"]),
     ("timeout", &["timeout.pid", "timeout.child.pid"]),
     ("setsid", &["setsid.pid", "setsid.child.pid"]),
     ("prewarmed", &["prewarmed.pid", "prewarmed.child.pid"]),
     ("companion", &["companion.pid", "companion.child.pid"]),
-    ("forked", &["forked.pid", "forked.child.pid", "server.pid"]),
 ];
 
 /// A line that writes its process id and the id of a child in the background, and never ends.
@@ -40,20 +36,6 @@ fn endless(name: &str) -> String {
 fn note(pid: &str, name: &str) -> String {
     format!("echo {pid} > {name}.new; mv {name}.new {name}.pid")
 }
-
-const SCRIPT: &str = "\
-import os, subprocess, sys, time
-def note(name, pid):
-    with open(name + '.new', 'w') as file:
-        file.write('%d\\n' % pid)
-    os.rename(name + '.new', name + '.pid')
-sys.stdin.read()
-if os.path.exists('again'):
-    note('server', os.getppid())
-    note('forked.child', subprocess.Popen(['sleep', '300']).pid)
-    note('forked', os.getpid())
-    time.sleep(300)
-";
 
 /// Starts a child of a kind and continues while it lives.
 async fn start(kind: &str, dir: &Path) {
@@ -94,18 +76,7 @@ async fn start(kind: &str, dir: &Path) {
             let _companion = Companion::start(&placed(&endless(kind))).unwrap();
             std::future::pending::<()>().await;
         }
-        _ => {
-            assert_eq!(kind, "forked");
-            let script = file(dir, "script.py", SCRIPT, 0o644);
-            let argv = [PathBuf::from("python3"), script];
-            let command = Command::new(Program::exec(argv)).working_dir(dir.to_owned());
-            let server = ForkServer::new(PythonScript::of(command.program()).unwrap());
-            server.warm(&command, Duration::from_mins(1)).await.unwrap();
-            server.run(&command, b"", &limits, &cancel).await.unwrap();
-            assert_eq!(server.counts().forked, 1, "{:?}", server.counts());
-            fs::write(dir.join("again"), "").unwrap();
-            drop(server.run(&command, b"", &limits, &cancel).await);
-        }
+        _ => unreachable!("{kind}"),
     }
 }
 

@@ -10,7 +10,6 @@ mod burst;
 mod companion;
 mod end;
 mod files;
-mod fork_server;
 mod group;
 mod guard;
 mod input;

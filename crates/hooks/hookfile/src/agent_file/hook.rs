@@ -273,7 +273,6 @@ impl<'a> HookReader<'a> {
             timeout: hook.timeout.map(|(timeout, _)| timeout),
             working_dir: hook.working_dir.map(|dir| (dir.text.to_owned(), dir.span)),
             strict_output: hook.strict_output.unwrap_or_default(),
-            python: None,
             prewarm: false,
             phase: Phase::Main,
             priority: 0,

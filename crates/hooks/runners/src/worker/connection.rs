@@ -612,7 +612,7 @@ fn receive(frame: &Bytes, shared: &Arc<Shared>) -> Result<(), String> {
     let message = PeerMessage::parse(frame);
     let mut state = shared.state();
     state.calls.note_message();
-    match message? {
+    match message.map_err(|error| error.to_string())? {
         None => Ok(()),
         Some(PeerMessage::Request {
             id,

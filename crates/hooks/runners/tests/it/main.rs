@@ -58,8 +58,6 @@ mod command;
 #[cfg(unix)]
 mod extension;
 #[cfg(unix)]
-mod fork_server;
-#[cfg(unix)]
 mod guards;
 mod http;
 mod model;

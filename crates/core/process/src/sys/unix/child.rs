@@ -24,7 +24,6 @@ use super::kernel::{self, ExitWatch};
 use super::pipes::{input, output};
 use super::reactor::register;
 use super::reaper;
-use super::remote::Remote;
 use crate::finished::End;
 use crate::launch::Launch;
 use crate::slots::Slot;
@@ -42,8 +41,6 @@ pub(crate) struct Child {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     watch: Option<ExitWatch>,
-    /// The fork server that reaps the child, if it is not a child of this process.
-    remote: Option<Remote>,
     exit: Option<End>,
     is_reaped: bool,
     /// Descendants that have left the group, with their start times. They are found when the group
@@ -82,7 +79,6 @@ impl Child {
             stdout: None,
             stderr: None,
             watch: None,
-            remote: None,
             exit: None,
             is_reaped: false,
             strays: Vec::new(),
@@ -94,29 +90,6 @@ impl Child {
         let registered = child.guard().and_then(|()| child.register(&mut spawned));
         registered.map_err(io::Error::other)?;
         Ok(child)
-    }
-
-    /// Takes over a child that another process has forked, with its group and its pipes.
-    pub(super) fn forked(
-        remote: Remote,
-        stdin: Option<OwnedFd>,
-        [stdout, stderr]: [AsyncFd<OwnedFd>; 2],
-        entry: Entry,
-        slot: Slot,
-    ) -> Self {
-        Self {
-            pid: remote.pid(),
-            stdin: stdin.map(Input::Plain),
-            stdout: Some(stdout),
-            stderr: Some(stderr),
-            watch: None,
-            remote: Some(remote),
-            exit: None,
-            is_reaped: false,
-            strays: Vec::new(),
-            entry: Some(entry),
-            slot: Some(slot),
-        }
     }
 
     /// Registers the child with the guard, which kills the group if this process ends.
@@ -214,9 +187,6 @@ impl Child {
 
     /// Waits until the child has exited, without reaping it.
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let (Some(remote), None) = (&mut self.remote, self.exit) {
-            self.exit = Some(ready!(remote.poll(cx))?);
-        }
         if self.watch.is_none() && self.has_closed_outputs() {
             for _ in 0..EXIT_LOOKS {
                 if self.look_for_exit()? {
@@ -275,7 +245,7 @@ impl Child {
             self.kill();
             self.entry = None;
         }
-        if is_exited && self.remote.is_none() {
+        if is_exited {
             waitid(
                 WaitId::Pid(self.pid),
                 WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
@@ -300,9 +270,7 @@ impl Child {
     }
 
     fn look_for_exit(&mut self) -> io::Result<bool> {
-        if let (Some(remote), None) = (&mut self.remote, self.exit) {
-            self.exit = remote.look()?;
-        } else if self.exit.is_none() {
+        if self.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             self.exit = waitid(WaitId::Pid(self.pid), options)?.map(|status| end_of(&status));
         }
@@ -310,9 +278,6 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        if self.remote.as_ref().is_some_and(Remote::is_id_free) {
-            return;
-        }
         // The child was not reaped, so the group still has this id. A signal to dead processes is harmless.
         let _ignored = kill_process_group(self.pid, signal);
     }
@@ -369,7 +334,6 @@ impl Waiting {
             stdout: None,
             stderr: None,
             watch: None,
-            remote: None,
             exit: None,
             is_reaped: false,
             strays: Vec::new(),
@@ -426,9 +390,7 @@ impl Drop for Child {
         if !self.is_reaped {
             self.kill();
             drop(self.entry.take());
-            if self.remote.is_none() {
-                reaper::adopt(self.pid, self.slot.take());
-            }
+            reaper::adopt(self.pid, self.slot.take());
         }
     }
 }

@@ -4,7 +4,6 @@
 //! | item | meaning |
 //! |---|---|
 //! | `ExitWatch` | wakes a run when its child may have exited |
-//! | `open_process`, `has_process_ended` | a descriptor of a process that is not a child of this one |
 //! | `start_time`, `strays` | information about other processes |
 //! | `widen` | enlarges a pipe |
 //! | `create_table` | creates the file for the table of the guard |
@@ -15,10 +14,6 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{
-    ExitWatch, create_table, has_process_ended, open_process, start_time, strays, widen,
-};
+pub(super) use linux::{ExitWatch, create_table, start_time, strays, widen};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{
-    ExitWatch, create_table, has_process_ended, open_process, start_time, strays, widen,
-};
+pub(super) use other::{ExitWatch, create_table, start_time, strays, widen};

@@ -21,13 +21,6 @@ pub(super) fn input(payload: &mut &[u8]) -> io::Result<(Stdio, Option<OwnedFd>)>
     if payload.is_empty() {
         return Ok((Stdio::null(), None));
     }
-    let (reader, rest) = filled(payload)?;
-    Ok((reader.into(), rest))
-}
-
-/// Makes a pipe with as much of the payload in it as fits. Also returns the writing end, unless the
-/// whole payload fits.
-pub(super) fn filled(payload: &mut &[u8]) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     let (reader, writer) = io::pipe()?;
     let writer = OwnedFd::from(writer);
     widen(&writer, payload.len());

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::str::FromStr;
 use std::task::{Context, Poll};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -57,17 +56,6 @@ pub(in crate::sys::unix) fn widen(pipe: impl AsFd, payload: usize) {
         // If the system refuses, the only cost is more wake-ups.
         let _size = fcntl_setpipe_size(pipe, payload.min(MAX_PIPE));
     }
-}
-
-/// Opens a descriptor of a process that is not a child of this one, if that is possible.
-pub(in crate::sys::unix) fn open_process(pid: Pid) -> Option<OwnedFd> {
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
-/// Returns whether the process of a descriptor has ended.
-pub(in crate::sys::unix) fn has_process_ended(process: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(process, PollFlags::IN)];
-    matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1))
 }
 
 /// The numbers of fields in `/proc/PID/stat`. Field 0 is the state, which follows the name.

@@ -34,16 +34,6 @@ impl ExitWatch {
 /// Does nothing: the capacity of a pipe cannot be set on these systems.
 pub(in crate::sys::unix) fn widen(_: impl AsFd, _: usize) {}
 
-/// Returns `None`: these systems have no process descriptors.
-pub(in crate::sys::unix) fn open_process(_: Pid) -> Option<OwnedFd> {
-    None
-}
-
-/// Never called, because there are no process descriptors.
-pub(in crate::sys::unix) fn has_process_ended(_: &OwnedFd) -> bool {
-    true
-}
-
 /// Returns `None`: reading start times would need `unsafe` on these systems.
 pub(in crate::sys::unix) fn start_time(_: Pid) -> Option<u64> {
     None

@@ -45,11 +45,8 @@ pub(crate) async fn fire(args: FireArgs, interrupts: &Interrupts) -> Result<Exit
     // A workspace on the command line takes precedence over the event's.
     options.place.workspace = options.place.workspace.or(input::workspace(&read));
     let workspace = config_dir::workspace(&options.place)?;
-    let start = if read.origin.cwd.is_absolute() {
-        read.origin.cwd.clone()
-    } else {
-        current_dir()?
-    };
+    // An agent changes its folder while it works in a project, so the folder of the event does not name the project.
+    let start = current_dir()?;
     let (services, _) = hooks::services(args.hooks.config.config_dir.as_deref())?;
     let (output, services) = extensions::recorded(Arc::new(PrintingHost::default()), services);
     let token = interrupts.token();

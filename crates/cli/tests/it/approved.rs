@@ -164,18 +164,18 @@ impl Fortress {
     }
 
     /// Fires a call of the shell tool in a subfolder of the project.
-    fn fire(&mut self, below: &str, command: &str, flags: &[&str]) -> (i32, String) {
-        let cwd = self.path(below).canonicalize().unwrap();
-        let event = json!({"tool_name": "shell", "tool_input": {"cmd": command}, "cwd": cwd});
+    fn fire(&self, below: &str, command: &str, flags: &[&str]) -> (i32, String) {
+        let call = format!("cmd={command}");
         let args = [
-            &["fire", "pre_tool_use", "--no-journal", "--input", "-"],
-            flags,
-        ]
-        .concat();
-        let ran = self.call(&args, &event.to_string());
-        let result = (ran.status, format!("{}{}", ran.stdout, ran.stderr));
-        self.last = Some(ran);
-        result
+            "fire",
+            "pre_tool_use",
+            "--no-journal",
+            "--tool",
+            "shell",
+            "--arg",
+            &call,
+        ];
+        self.call_with(below, &[&args[..], flags].concat(), &[])
     }
 
     fn taken_marks(&self) -> Vec<String> {
@@ -577,10 +577,11 @@ fn a_second_copy_of_an_approved_repository_denies_until_that_is_settled() {
 impl Fortress {
     /// Runs the program in a subfolder of the project, and returns its output.
     fn call_in(&self, below: &str, args: &[&str]) -> String {
-        self.call_with(below, args, &[])
+        self.call_with(below, args, &[]).1
     }
 
-    fn call_with(&self, below: &str, args: &[&str], variables: &[(&str, &str)]) -> String {
+    /// Runs the program in a subfolder of the project with these variables, and returns its exit status and output.
+    fn call_with(&self, below: &str, args: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
         let last = self.last.as_ref().unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_tenterhook"))
             .args(args)
@@ -594,7 +595,8 @@ impl Fortress {
             .output()
             .unwrap();
         let text = [output.stdout, output.stderr].concat();
-        String::from_utf8(text).unwrap()
+        let status = output.status.code().unwrap();
+        (status, String::from_utf8(text).unwrap())
     }
 }
 
@@ -634,25 +636,41 @@ fn a_repository_with_programs_of_its_own_starts_none_of_them_when_it_is_looked_a
 }
 
 #[test]
-fn a_link_instead_of_the_project_leads_away_from_no_guard() {
+fn an_event_with_another_folder_leads_away_from_no_guard() {
     let mut fortress = Fortress::of_hook_file();
+    for (cwd, reason) in [
+        ("/", "the guard says no"),
+        ("..", "the guard says no"),
+        ("/nowhere", "working directory `/nowhere` does not exist"),
+    ] {
+        let event = json!({"tool_name": "shell", "tool_input": {"cmd": "rm -rf x"}, "cwd": cwd});
+        let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
+        let ran = fortress.call(&args, &event.to_string());
+        assert_eq!(ran.status, 2, "{cwd}: {}", ran.stderr);
+        assert!(ran.stdout.contains(reason), "{cwd}: {}", ran.stdout);
+        fortress.last = Some(ran);
+    }
+}
+
+#[test]
+fn a_link_instead_of_the_project_leads_away_from_no_guard() {
+    let fortress = Fortress::of_hook_file();
     let project = fortress.path("").canonicalize().unwrap();
     let other = project.with_file_name("other");
     fs::rename(&project, &other).unwrap();
     symlink(&other, &project).unwrap();
     for flags in [&[][..], &["--deny-untrusted"]] {
-        let event = json!({"tool_name": "shell", "tool_input": {"cmd": "ls"}, "cwd": project});
-        let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
-        let ran = fortress.call(&[&args[..], flags].concat(), &event.to_string());
-        assert_eq!(ran.status, 2, "{}", ran.stderr);
-        assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
-        fortress.last = Some(ran);
         // A shell that entered the folder through the link names the link in `PWD`.
-        let ran = fortress.call_in("", &[&["list", "--json"], flags].concat());
-        assert!(!ran.contains("is another folder"), "{ran}");
-        let named = project.to_str().unwrap();
-        let ran = fortress.call_with("", &["list", "--json"], &[("PWD", named)]);
-        assert!(ran.contains("is another folder"), "{ran}");
+        let named = [("PWD", project.to_str().unwrap())];
+        let fire = ["fire", "pre_tool_use", "--no-journal", "--tool", "shell"];
+        let (status, said) = fortress.call_with("", &[&fire[..], flags].concat(), &named);
+        assert_eq!(status, 2, "{said}");
+        assert!(said.contains("is another folder"), "{said}");
+        let list = [&["list", "--json"], flags].concat();
+        let said = fortress.call_in("", &list);
+        assert!(!said.contains("is another folder"), "{said}");
+        let (_, said) = fortress.call_with("", &list, &named);
+        assert!(said.contains("is another folder"), "{said}");
     }
 }
 
@@ -758,15 +776,13 @@ fn a_link_instead_of_a_folder_of_the_project_leads_away_from_no_guard() {
     fortress.holds("sub");
     fortress.link("sub", &away);
     let named = fortress.path("").canonicalize().unwrap().join("sub");
-    let event = json!({"tool_name": "shell", "tool_input": {"cmd": "ls"}, "cwd": named});
-    let args = ["fire", "pre_tool_use", "--no-journal", "--input", "-"];
-    let ran = fortress.call(&args, &event.to_string());
-    assert_eq!(ran.status, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("is another folder"), "{}", ran.stderr);
-    fortress.last = Some(ran);
+    let named = [("PWD", named.to_str().unwrap())];
+    let fire = ["fire", "pre_tool_use", "--no-journal", "--tool", "shell"];
+    let (status, said) = fortress.call_with("sub", &fire, &named);
+    assert_eq!(status, 2, "{said}");
+    assert!(said.contains("is another folder"), "{said}");
     // The user who put the link there can accept it.
-    let named = named.to_str().unwrap();
-    let accepted = fortress.call_with("sub", &["trust", "--accept"], &[("PWD", named)]);
+    let (_, accepted) = fortress.call_with("sub", &["trust", "--accept"], &named);
     assert_eq!(accepted, "Accepted 1 approval here.\n");
     fortress.holds("sub");
     fortress.holds("");
@@ -802,7 +818,7 @@ fn a_program_in_a_folder_of_the_project_on_the_search_path_takes_no_place_in_a_g
     let args: Vec<&str> = fire.split(' ').chain(["cmd=rm -rf x"]).collect();
     for entry in [bin.to_str().unwrap(), "bin"] {
         let path = format!("{entry}:{path}");
-        let said = fortress.call_with("", &args, &[("PATH", &path)]);
+        let (_, said) = fortress.call_with("", &args, &[("PATH", &path)]);
         assert!(said.contains("the guard says no"), "{entry}: {said}");
         assert!(fortress.taken_marks().is_empty(), "{entry}: {said}");
     }
@@ -818,7 +834,7 @@ const ENTRIES: [&str; 2] = [
 fn moving_approved_hooks_in_their_file_does_not_change_the_order_in_which_they_run() {
     let [rewriter, guard] = ENTRIES;
     let file = |entries: &[&str]| format!("hooks:\n{}", entries.concat());
-    let mut fortress = Fortress::new(&HOOK_FILE[1..]);
+    let fortress = Fortress::new(&HOOK_FILE[1..]);
     let hooks = fortress.path(".tenterhook/hooks.yaml");
     let answer = r#"echo '{"updated_input": {"cmd": "rm -rf x"}}'"#;
     fs::write(fortress.path(".tenterhook/rewriter.sh"), answer).unwrap();

@@ -3,7 +3,11 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory as _};
+use tenterhook_hookfile::nearest;
 use tenterhook_terminal::output;
+
+use crate::args::Args;
 
 /// Names that work, and the real name of each. Help does not list them.
 const OTHER_NAMES: [(&str, &str); 5] = [
@@ -14,7 +18,8 @@ const OTHER_NAMES: [(&str, &str); 5] = [
     ("version", "--version"),
 ];
 
-/// Names that do not work, and the command to suggest for each. Similar spellings need no row.
+/// Names that do not work, and the command to suggest for each. Spellings similar to one of them, to another name or to
+/// a command need no row.
 const SUGGESTIONS: [(&str, &str); 41] = [
     ("add", "install"),
     ("block", "init"),
@@ -78,12 +83,23 @@ pub(crate) fn suggest_command(mut error: clap::Error, words: &[OsString]) -> cla
     let unknown = error.get(ContextKind::InvalidSubcommand);
     if let (Some(word), Some(ContextValue::String(unknown))) = (named, unknown)
         && word == unknown.as_str()
-        && let Some(real) = find(&SUGGESTIONS, word)
+        && let Some(real) = meant(unknown)
     {
-        let suggested = ContextValue::Strings(vec![real.to_owned()]);
+        let suggested = ContextValue::Strings(vec![real]);
         error.insert(ContextKind::SuggestedSubcommand, suggested);
     }
     error
+}
+
+/// Returns the command that a user may mean with `word`.
+fn meant(word: &str) -> Option<String> {
+    let program = Args::command();
+    let mut rows = OTHER_NAMES.iter().chain(&SUGGESTIONS);
+    let names = rows.clone().map(|(name, _)| *name);
+    let known = names.chain(program.get_subcommands().map(Command::get_name));
+    let near = nearest(word, known)?;
+    let real = rows.find(|(name, _)| *name == near).map(|(_, real)| *real);
+    Some(real.unwrap_or(near).to_owned())
 }
 
 fn find(rows: &[(&str, &'static str)], word: &OsString) -> Option<&'static str> {
@@ -106,10 +122,7 @@ fn command_position(words: &[OsString]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
-    use crate::args::Args;
 
     #[test]
     fn every_row_leads_to_a_command_and_none_hides_one() {

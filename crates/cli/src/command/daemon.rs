@@ -1,5 +1,6 @@
 //! `tenterhook daemon`: the process that runs the hooks of coding agents.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,8 +89,8 @@ pub(crate) fn place(socket: Option<PathBuf>) -> Result<DaemonPlace, CliError> {
 }
 
 /// Creates the error for a daemon that does not do what it should.
-pub(crate) fn failed(problem: String) -> CliError {
-    CliError::new(Exit::Failed, problem)
+pub(crate) fn failed(error: impl Display) -> CliError {
+    CliError::new(Exit::Failed, error.to_string())
         .hint("run `tenterhook daemon --foreground` to see what it does")
 }
 

@@ -19,6 +19,7 @@ use tenterhook_setup::approval;
 use tenterhook_setup::blocking::run_blocking;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
+use tenterhook_setup::folder_guards::misspelt_tools;
 use tenterhook_setup::hook_options::HookOptions;
 use tenterhook_setup::hooks::{self, Hooks};
 use tenterhook_setup::warning::{hint, show_warnings, warn};
@@ -365,8 +366,8 @@ async fn approve(
     Ok(Exit::Config)
 }
 
-/// Loads the hooks with the new approvals, and returns the approved sources that cannot be loaded. Nothing runs a
-/// script before it is approved, so its mistakes are only found now.
+/// Loads the hooks with the new approvals, warns of those that never run, and returns the approved sources that cannot
+/// be loaded. Nothing runs a script before it is approved, so its mistakes are only found now.
 async fn load_approved(
     args: &TrustArgs,
     approved: &[ApprovalItem],
@@ -379,6 +380,9 @@ async fn load_approved(
     let (options, token) = (args.options(), interrupts.token());
     let (services, _) = hooks::services(options.config_dir.as_deref())?;
     let hooks = hooks::load_quietly(&options, start, services, Trust::Approved, &token).await?;
+    for line in misspelt_tools(&hooks.loaded.specs) {
+        warn(line);
+    }
     let is_approved = |source: &BrokenSource| approved.iter().any(|it| it.is_from(&source.path));
     Ok(hooks.broken.into_iter().filter(is_approved).collect())
 }

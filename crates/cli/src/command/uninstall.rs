@@ -115,7 +115,7 @@ async fn stop_daemon(interrupts: &Interrupts) -> Result<bool, CliError> {
     Ok(stopped.unwrap_or_else(|problem| {
         warning::warn(format_args!(
             "the daemon was not stopped: {}",
-            escape_line(&problem)
+            escape_line(&problem.to_string())
         ));
         false
     }))

@@ -49,6 +49,17 @@ error: 3 problems in `bad.yaml`
 ";
 
 #[test]
+fn a_file_that_does_not_exist_has_a_next_step() {
+    let ran = Test::new().args(["check", "missing.yaml"]).run();
+    let expected = "\
+error: cannot read the hook file `missing.yaml`
+  caused by: No such file or directory (os error 2)
+hint: correct the path; without one, the hook files of this folder are used, and `tenterhook list` prints them
+";
+    assert_eq!(ran.refusal(), (expected, 3));
+}
+
+#[test]
 fn good_files_are_counted() {
     let ran = Test::new()
         .args(["check", "good.yaml"])
@@ -184,7 +195,7 @@ fn problems_in_json_have_place_message_and_what_is_allowed() {
             "hooks:\n  - {event: stop, comand: cat, command: cat}\n",
         )
         .run();
-    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `http`, `model`, `args`, `prompt`, `schema`, `headers`, `allow_private`, `prewarm`, `python`, `shell`, `timeout`, `working_dir`, \
+    let allowed = "`name`, `event`, `matcher`, `command`, `argv`, `builtin`, `http`, `model`, `args`, `prompt`, `schema`, `headers`, `allow_private`, `prewarm`, `shell`, `timeout`, `working_dir`, \
                    `env`, `on_error`, `phase`, `priority`, `strict_output` or `agent`";
     let expected = json!({
         "ok": false,

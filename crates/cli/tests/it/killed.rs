@@ -160,33 +160,6 @@ fn after_kill_9_no_worker_is_alive() {
 }
 
 #[test]
-fn after_kill_9_no_script_of_a_fork_server_is_alive() {
-    let script = "import json, os, subprocess, sys, time\n\
-                  event = json.load(sys.stdin)\n\
-                  if event['tool_input']['cmd'] != 'true':\n    sys.exit(0)\n\
-                  def note(name, pid):\n    open(name + '.pid', 'w').write('%d\\n' % pid)\n\
-                  note('server', os.getppid())\n\
-                  note('script-child', subprocess.Popen(['sleep', '300']).pid)\n\
-                  note('script', os.getpid())\n\
-                  time.sleep(300)\n";
-    // The first call finds no server. It waits until the server has forked its next child.
-    let wait = "until server=$(pgrep -P $PPID python3) && pgrep -P $server; do sleep 0.05; done";
-    let running = run_of(&[wait, "true"])
-        .file("script.py", script)
-        .hooks(
-            "hooks: [{event: pre_tool_use, argv: [python3, script.py], python: fork-server, timeout: 600}]",
-        )
-        .start();
-    let server = running.line_of("server.pid");
-    assert_ne!(
-        server,
-        running.pid().to_string(),
-        "the script was not forked"
-    );
-    kill_and_watch(running, &["server", "script", "script-child"]);
-}
-
-#[test]
 fn after_kill_9_no_prewarmed_command_is_alive() {
     // The hook reads its event at the end, so each instance ends when it gets an event.
     let hook = "trap '' TERM; sleep 300 > /dev/null 2>&1 & echo $! > hook-child.pid; echo $$ > hook.pid; \

@@ -166,6 +166,8 @@ fn other_names_of_commands_work_and_print_the_real_name() {
 fn an_unknown_command_suggests_the_right_one() {
     for (word, real) in [
         ("chek", "check"),
+        ("aprove", "trust"),
+        ("verfy", "check"),
         ("verify", "check"),
         ("lint", "check"),
         ("ls", "list"),

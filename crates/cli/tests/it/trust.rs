@@ -243,6 +243,17 @@ fn an_approval_of_a_broken_script_warns_at_once() {
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
 }
 
+#[test]
+fn an_approval_of_a_hook_for_a_misspelt_tool_warns_at_once() {
+    let hooks = "hooks: [{name: one, event: pre_tool_use, matcher: shel, command: exit 2}]";
+    let test = Test::new().file(".tenterhook/hooks.yaml", hooks);
+    let ran = test.args(["trust", "--all"]).run();
+    for expected in ["warning: a hook never runs: ", "did you mean `shell`?"] {
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+}
+
 /// Returns the files and folders below a folder that other users can reach and write.
 #[cfg(unix)]
 fn writable_by_others(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -96,8 +96,15 @@ impl From<LoadError> for CliError {
             && let Some(cause) = &problem.cause
         {
             let message = format!("cannot read the hook file `{}`", problem.path.display());
+            let hint = if problem.path.exists() {
+                "let your account read the file"
+            } else {
+                "correct the path; without one, the hook files of this folder are used, and `tenterhook list` prints \
+                 them"
+            };
             return Self {
                 causes: vec![cause.clone()],
+                hint: Some(hint.to_owned()),
                 load: Some(Box::new(load.clone())),
                 ..Self::new(Exit::Config, message)
             };

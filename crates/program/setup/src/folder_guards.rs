@@ -188,13 +188,18 @@ fn disabled(hooks: &Hooks) -> Vec<GuardProblem> {
     problems.collect()
 }
 
-/// Names hooks for tools whose names are misspelt. A name that resembles no known one may belong to a tool of an agent.
-fn misspelt(specs: &[HookSpec]) -> impl Iterator<Item = GuardProblem> {
+/// Returns one line for each hook that never runs, because the name of its tool is misspelt. A name that resembles no
+/// known one may belong to a tool of an agent.
+pub fn misspelt_tools(specs: &[HookSpec]) -> impl Iterator<Item = String> {
     let standard = Toolbox::standard();
     let own: Vec<&str> = standard.names().collect();
     let unmatched = unmatched_hooks(specs, &own).into_iter();
-    unmatched.filter(|hook| hook.meant.is_some()).map(|hook| {
-        let text = escape_line(&format!("a hook never runs: {hook}"));
+    let misspelt = unmatched.filter(|hook| hook.meant.is_some());
+    misspelt.map(|hook| escape_line(&format!("a hook never runs: {hook}")))
+}
+
+fn misspelt(specs: &[HookSpec]) -> impl Iterator<Item = GuardProblem> {
+    misspelt_tools(specs).map(|text| {
         let step = "correct the name of the tool; `tenterhook tools` lists them";
         GuardProblem::new(GuardProblemKind::NeverRuns, text, step)
     })

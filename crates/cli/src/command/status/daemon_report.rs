@@ -17,7 +17,8 @@ impl DaemonReport {
     /// Asks the daemon, if one runs. Blocks the thread.
     pub(crate) fn query() -> Self {
         let place = DaemonPlace::of_user().map_err(|error| error.to_string());
-        Self(place.and_then(|place| tenterhook_daemon::query(&place)))
+        let status = |place| tenterhook_daemon::query(&place).map_err(|error| error.to_string());
+        Self(place.and_then(status))
     }
 
     /// Returns what needs the user's attention.

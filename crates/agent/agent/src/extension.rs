@@ -222,7 +222,7 @@ impl Tool for ForeignTool {
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
         self.arguments.check(input).map_err(|problem| InvalidInput {
             tool: self.name.clone(),
-            problem,
+            problem: problem.to_string(),
         })
     }
 

@@ -250,13 +250,18 @@ pub enum ScriptQuestion {
     },
 }
 
+/// An answer that does not fit its question. Has what was expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("`answer` is not {0}")]
+pub struct UnfittingAnswer(pub &'static str);
+
 impl ScriptQuestion {
     /// Reads the answer of a program: an object with `answer`. A missing or null `answer` dismisses the question.
     ///
     /// # Errors
     ///
-    /// Describes an answer that does not fit the question.
-    pub fn read_answer(&self, answer: &Value) -> Result<Option<String>, String> {
+    /// Fails if the answer does not fit the question.
+    pub fn read_answer(&self, answer: &Value) -> Result<Option<String>, UnfittingAnswer> {
         let answer = match answer.get("answer") {
             None | Some(Value::Null) => return Ok(None),
             Some(answer) => answer,
@@ -265,12 +270,12 @@ impl ScriptQuestion {
             (Self::Confirm { .. }, Value::Bool(yes)) => {
                 Ok(Some(if *yes { "yes" } else { "no" }.to_owned()))
             }
-            (Self::Confirm { .. }, _) => Err("`answer` is not true or false".to_owned()),
+            (Self::Confirm { .. }, _) => Err(UnfittingAnswer("true or false")),
             (Self::Select { options, .. }, Value::String(choice)) if !options.contains(choice) => {
-                Err("`answer` is not one of the options".to_owned())
+                Err(UnfittingAnswer("one of the options"))
             }
             (_, Value::String(text)) => Ok(Some(text.clone())),
-            _ => Err("`answer` is not a string".to_owned()),
+            _ => Err(UnfittingAnswer("a string")),
         }
     }
 }

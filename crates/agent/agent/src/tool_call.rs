@@ -270,7 +270,8 @@ impl ToolCalls<'_> {
                 names.join(", ")
             )));
         };
-        let input = started.arguments().map_err(NotAdmitted::Refused)?;
+        let input = started.arguments();
+        let input = input.map_err(|error| NotAdmitted::Refused(error.to_string()))?;
         if let Err(error) = tool.check(input) {
             return Err(NotAdmitted::Refused(capitalised(&error.to_string())));
         }

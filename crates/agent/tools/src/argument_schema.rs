@@ -41,6 +41,16 @@ impl fmt::Debug for ArgumentSchema {
     }
 }
 
+/// Arguments do not match a schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}", problems.join("; "), if *has_more { "; and more" } else { "" })]
+pub struct SchemaMismatch {
+    /// Where each problem is, what was found, and what is allowed. At most 8.
+    pub problems: Vec<String>,
+    /// Whether there are more problems.
+    pub has_more: bool,
+}
+
 impl ArgumentSchema {
     /// Compiles the schema of a tool. It may only refer to its own parts, because nothing is fetched.
     ///
@@ -69,8 +79,12 @@ impl ArgumentSchema {
         &self.schema
     }
 
-    /// Checks arguments. The error says where each problem is, what was found, and what is allowed.
-    pub fn check(&self, input: &JsonObject) -> Result<(), String> {
+    /// Checks arguments.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the arguments do not match the schema.
+    pub fn check(&self, input: &JsonObject) -> Result<(), SchemaMismatch> {
         // The validator needs a `Value`, which cannot borrow the object. Arguments are usually small enough to clone.
         let input = Value::Object(input.clone());
         let mut problems = self.validator.iter_errors(&input);
@@ -82,12 +96,10 @@ impl ArgumentSchema {
         if named.is_empty() {
             return Ok(());
         }
-        let more = if problems.next().is_some() {
-            "; and more"
-        } else {
-            ""
-        };
-        Err(format!("{}{more}", named.join("; ")))
+        Err(SchemaMismatch {
+            has_more: problems.next().is_some(),
+            problems: named,
+        })
     }
 }
 
@@ -186,12 +198,13 @@ mod tests {
                 "at `/name`: 1 is not of type \"string\"; at `/count`: \"2\" is not of type \"integer\"",
             ),
         ] {
-            let found = schema().check(input.as_object().unwrap()).err();
-            assert_eq!(found.unwrap_or_default(), problem, "{input}");
+            let found = schema().check(input.as_object().unwrap());
+            let found = found.map_or_else(|error| error.to_string(), |()| String::new());
+            assert_eq!(found, problem, "{input}");
         }
         let input = json!({ "name": "ada", "count": long });
         let problem = schema().check(input.as_object().unwrap()).unwrap_err();
-        assert!(problem.len() < 200, "{problem}");
+        assert!(problem.to_string().len() < 200, "{problem}");
     }
 
     #[test]

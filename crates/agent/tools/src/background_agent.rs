@@ -1,5 +1,6 @@
 //! The tools for background tasks: start one, list them, look at one, stop one.
 
+use std::error::Error;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -78,8 +79,8 @@ impl TypedTool for RunBackgroundAgent {
         false
     }
 
-    fn check_input(&self, input: &RunInput) -> Result<(), String> {
-        self.0.check(&input.agent)
+    fn check_input(&self, input: &RunInput) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.0.check(&input.agent)?)
     }
 
     async fn run(
@@ -167,11 +168,11 @@ impl TypedTool for ViewBackgroundAgent {
         true
     }
 
-    fn check_input(&self, input: &ViewInput) -> Result<(), String> {
+    fn check_input(&self, input: &ViewInput) -> Result<(), Box<dyn Error + Send + Sync>> {
         match input.wait {
-            Some(seconds) if seconds > MAX_WAIT => Err(format!(
-                "`wait` is {seconds} seconds, expected at most {MAX_WAIT}"
-            )),
+            Some(seconds) if seconds > MAX_WAIT => {
+                Err(format!("`wait` is {seconds} seconds, expected at most {MAX_WAIT}").into())
+            }
             _ => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! `edit_file`: replaces one passage of a file.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
@@ -53,7 +54,7 @@ impl TypedTool for EditFile {
         false
     }
 
-    fn check_input(&self, input: &EditFileInput) -> Result<(), String> {
+    fn check_input(&self, input: &EditFileInput) -> Result<(), Box<dyn Error + Send + Sync>> {
         let problem = if input.old_text.is_empty() {
             "`old_text` is empty"
         } else if input.old_text == input.new_text {
@@ -61,7 +62,7 @@ impl TypedTool for EditFile {
         } else {
             return Ok(());
         };
-        Err(problem.to_owned())
+        Err(problem.into())
     }
 
     fn changed_file_argument(&self) -> Option<&'static str> {

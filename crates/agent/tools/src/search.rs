@@ -1,5 +1,6 @@
 //! `search`: finds lines by a regular expression.
 
+use std::error::Error;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -77,8 +78,9 @@ impl TypedTool for Search {
         true
     }
 
-    fn check_input(&self, input: &SearchInput) -> Result<(), String> {
-        input.regex().map(drop)
+    fn check_input(&self, input: &SearchInput) -> Result<(), Box<dyn Error + Send + Sync>> {
+        input.regex()?;
+        Ok(())
     }
 
     async fn run(

@@ -1,5 +1,6 @@
 //! `shell`: runs a command line.
 
+use std::error::Error;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -82,14 +83,14 @@ impl TypedTool for ShellTool {
         false
     }
 
-    fn check_input(&self, input: &ShellInput) -> Result<(), String> {
+    fn check_input(&self, input: &ShellInput) -> Result<(), Box<dyn Error + Send + Sync>> {
         let problem = match input.timeout {
             _ if input.cmd.trim().is_empty() => "`cmd` is empty",
             Some(0) => "`timeout` is 0 seconds, expected at least 1",
             Some(seconds) if seconds > MAX_TIMEOUT => "`timeout` is over 3600 seconds",
             _ => return Ok(()),
         };
-        Err(problem.to_owned())
+        Err(problem.into())
     }
 
     async fn run(
@@ -119,7 +120,7 @@ impl TypedTool for ShellTool {
         finished
             .map(|finished| result(&finished, timeout))
             .map_err(|error| {
-                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+                let cause = error.source().map(|cause| format!(": {cause}"));
                 ToolFailure::new(format!("{error}{}", cause.unwrap_or_default()))
             })
     }

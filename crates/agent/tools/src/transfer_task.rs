@@ -1,5 +1,7 @@
 //! `transfer_task`: gives a task to a subagent.
 
+use std::error::Error;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenterhook_protocol::ToolResult;
@@ -129,8 +131,8 @@ impl TypedTool for TransferTask {
         true
     }
 
-    fn check_input(&self, input: &TransferTaskInput) -> Result<(), String> {
-        self.agents.check(&input.agent)
+    fn check_input(&self, input: &TransferTaskInput) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.agents.check(&input.agent)?)
     }
 
     async fn run(

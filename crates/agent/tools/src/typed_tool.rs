@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
@@ -120,7 +121,7 @@ pub trait TypedTool: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Describes what is wrong in words that the model can act on.
-    fn check_input(&self, _input: &Self::Input) -> Result<(), String> {
+    fn check_input(&self, _input: &Self::Input) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(())
     }
 
@@ -185,7 +186,7 @@ impl<T: TypedTool> Tool for T {
     fn check(&self, input: &JsonObject) -> Result<(), InvalidInput> {
         let parsed = parse(self, input)?;
         let checked = self.check_input(&parsed);
-        checked.map_err(|problem| invalid(self, problem))
+        checked.map_err(|problem| invalid(self, problem.to_string()))
     }
 
     fn changed_file<'a>(&self, input: &'a JsonObject) -> Option<&'a str> {

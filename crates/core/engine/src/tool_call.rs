@@ -128,6 +128,6 @@ pub use self::question::{AskedBy, ToolCallDenial, ToolCallQuestion, UserAnswer};
 pub use self::result::FinishedToolCall;
 pub use self::ruling::{PermissionRuling, RuleVerdict};
 pub use self::stage::{
-    AskedToolCall, CANCELLED, JudgedToolCall, RanToolCall, ReadyToolCall, StartedToolCall,
-    StoppedToolCall, judge, start,
+    ArgumentsNotObject, AskedToolCall, CANCELLED, JudgedToolCall, RanToolCall, ReadyToolCall,
+    StartedToolCall, StoppedToolCall, judge, start,
 };

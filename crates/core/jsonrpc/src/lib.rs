@@ -35,7 +35,7 @@ mod write;
 pub use error::RpcError;
 pub use framing::{FrameError, FrameReader, Framing};
 pub use incoming::{Incoming, RpcRequest};
-pub use peer::PeerMessage;
+pub use peer::{MalformedMessage, PeerMessage};
 pub use pending::{NoAnswer, PendingCalls, TooManyCalls, wait_for_answer};
 pub use write::{call_head, error, notification, request, result};
 

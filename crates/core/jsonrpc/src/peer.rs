@@ -5,6 +5,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use thiserror::Error;
 
 /// A message of a peer that uses numbers as ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,17 +65,27 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// Bytes that are not a message. The text begins with `it`, the peer.
+#[derive(Debug, Error)]
+pub enum MalformedMessage {
+    /// They are not JSON, or not of the right shape.
+    #[error("it sent a malformed message: {0}")]
+    Json(#[from] serde_json::Error),
+    /// They are neither a request nor an answer.
+    #[error("it sent a message without `id` and `method`")]
+    NoIdAndNoMethod,
+}
+
 impl PeerMessage {
     /// Reads a message. Returns `None` for an empty line.
     ///
     /// # Errors
-    /// Returns why the bytes are not a message.
-    pub fn parse(frame: &Bytes) -> Result<Option<Self>, String> {
+    /// Fails if the bytes are not a message.
+    pub fn parse(frame: &Bytes) -> Result<Option<Self>, MalformedMessage> {
         if frame.trim_ascii().is_empty() {
             return Ok(None);
         }
-        let fields: Fields<'_> = serde_json::from_slice(frame)
-            .map_err(|error| format!("it sent a malformed message: {error}"))?;
+        let fields: Fields<'_> = serde_json::from_slice(frame)?;
         let message = match (fields.id, fields.method) {
             (Some(id), Some(method)) => Self::Request {
                 id,
@@ -95,7 +106,7 @@ impl PeerMessage {
                     }
                 },
             },
-            (None, None) => return Err("it sent a message without `id` and `method`".to_owned()),
+            (None, None) => return Err(MalformedMessage::NoIdAndNoMethod),
         };
         Ok(Some(message))
     }
@@ -144,7 +155,8 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(PeerMessage::parse(&Bytes::from_static(b" \n")), Ok(None));
+        let empty = PeerMessage::parse(&Bytes::from_static(b" \n"));
+        assert_eq!(empty.unwrap(), None);
         for text in ["{}", "7", "{\"id\":-1}", "{\"id\":", "\u{0}"] {
             let frame = Bytes::copy_from_slice(text.as_bytes());
             assert!(PeerMessage::parse(&frame).is_err(), "{text}");

@@ -9,7 +9,7 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_voice::{SttSettings, TtsSettings};
 use thiserror::Error;
 
-use crate::chat::{ChannelId, ChatRef};
+use crate::chat::{ChannelId, ChatRef, InvalidChannelId};
 use crate::token::DEFAULT_USER;
 
 /// The settings of a gateway.
@@ -79,6 +79,20 @@ impl Default for Settings {
     }
 }
 
+/// The channel `stdio` cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StdioError {
+    /// A channel of another kind has the name.
+    #[error("the channel `stdio` is of the kind `{kind}`; rename it")]
+    Taken {
+        /// The kind of that channel.
+        kind: &'static str,
+    },
+    /// The name is not allowed.
+    #[error(transparent)]
+    Name(#[from] InvalidChannelId),
+}
+
 impl Settings {
     /// Returns the environment variables with the secrets of channels, also of those that are not enabled, and with the
     /// keys of services for speech.
@@ -146,18 +160,16 @@ impl Settings {
     /// # Errors
     ///
     /// Fails if a channel of another kind is called `stdio`.
-    pub fn with_stdio(mut self) -> Result<Self, String> {
+    pub fn with_stdio(mut self) -> Result<Self, StdioError> {
         let mut channels = self.channels.iter_mut();
         if let Some(channel) = channels.find(|channel| channel.kind == ChannelKind::Stdio) {
             channel.is_enabled = true;
             return Ok(self);
         }
-        let id = ChannelId::new("stdio").map_err(|error| error.to_string())?;
+        let id = ChannelId::new("stdio")?;
         if let Some(taken) = self.channels.iter().find(|channel| channel.id == id) {
             let kind = taken.kind.word();
-            return Err(format!(
-                "the channel `stdio` is of the kind `{kind}`; rename it"
-            ));
+            return Err(StdioError::Taken { kind });
         }
         self.channels
             .push(ChannelSettings::new(id, ChannelKind::Stdio));

@@ -356,7 +356,8 @@ async fn call_of_user(
             ));
         }
     };
-    match PeerMessage::parse(&line).map_err(ControlError::Malformed)? {
+    let message = PeerMessage::parse(&line);
+    match message.map_err(|error| ControlError::Malformed(error.to_string()))? {
         Some(PeerMessage::Answer {
             result: Ok(value), ..
         }) => serde_json::from_slice(value.as_deref().unwrap_or(b"null"))

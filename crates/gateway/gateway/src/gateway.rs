@@ -212,7 +212,8 @@ impl Gateway {
             reloads_from,
         } = config;
         if stdio {
-            settings = settings.with_stdio().map_err(StartError::Settings)?;
+            let with_stdio = settings.with_stdio();
+            settings = with_stdio.map_err(|error| StartError::Settings(error.to_string()))?;
         }
         let settings = Arc::new(settings);
         let folder = state.folder.clone();

@@ -81,7 +81,7 @@ impl Running {
             notes,
         } = source.load(requester).await?;
         if self.stdio.is_some() {
-            settings = settings.with_stdio()?;
+            settings = settings.with_stdio().map_err(|error| error.to_string())?;
         }
         let secrets = read_channel_secrets(&Arc::new(settings.clone()), &self.tokens)
             .await

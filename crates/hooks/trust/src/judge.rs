@@ -138,9 +138,6 @@ fn with_copies(
     let (action, env) = (&mut declaration.action, &mut declaration.env);
     replace_with_copies(&item.named, &item.project, copies, action, env)?;
     leave_project_out(&mut declaration, &item.root);
-    if declaration.python.is_some() {
-        declaration.python = declaration.action.python_script().and_then(Result::ok);
-    }
     Ok(ApprovedDeclaration::new(
         declaration,
         Layer::Project,

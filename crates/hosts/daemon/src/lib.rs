@@ -40,5 +40,5 @@ pub use self::daemon_problems::of_daemon;
 pub use self::daily_journal::DaemonJournal;
 pub use self::listener::{DaemonEnd, DaemonError, DaemonOptions, serve};
 pub use self::outdated_hooks::OutdatedHooks;
-pub use self::query::{query, reload, start, stop};
+pub use self::query::{QueryError, query, reload, start, stop};
 pub use self::requests::{BrokenHooks, DaemonStatus, ProjectStatus, ReloadedProject};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
+use tenterhook_engine::ToolInputError;
 use tenterhook_protocol::event::SessionEntry;
 use tenterhook_protocol::{JsonObject, SessionId};
 use tenterhook_runners::worker::{Host, NoHost, Refusal, ScriptAddition, ScriptServer};
@@ -39,7 +40,7 @@ pub struct Spelling {
     pub replaced: fn(&str) -> Option<ReplacedTool>,
     /// Translates the arguments of a call of the agent's tool for the script that replaces it. The last argument is the
     /// schema of the script's tool.
-    pub replaced_input: fn(&str, &JsonObject, &Value) -> Result<JsonObject, String>,
+    pub replaced_input: fn(&str, &JsonObject, &Value) -> Result<JsonObject, ToolInputError>,
 }
 
 impl Default for Spelling {

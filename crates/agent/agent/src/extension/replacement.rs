@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tenterhook_engine::ToolInputError;
 use tenterhook_protocol::{JsonObject, ToolResult};
 use tenterhook_tools::{
     InvalidInput, Tool, ToolContext, ToolFailure, ToolRetry, Toolbox, blocking,
@@ -55,7 +56,7 @@ fn arguments_of(tool: &dyn Tool) -> Vec<String> {
 }
 
 /// Translates the arguments of the agent's tool for the script. The last argument is the schema of the script's tool.
-type WriteInput = fn(&str, &JsonObject, &Value) -> Result<JsonObject, String>;
+type WriteInput = fn(&str, &JsonObject, &Value) -> Result<JsonObject, ToolInputError>;
 
 #[derive(Debug)]
 struct ReplacementTool {
@@ -79,7 +80,7 @@ impl ReplacementTool {
     /// Translates the arguments, and checks them against the schema of the script's tool.
     fn script_input(&self, input: &JsonObject) -> Result<JsonObject, InvalidInput> {
         let written = (self.write_input)(&self.name, input, &self.tool.schema());
-        let written = written.map_err(|problem| self.invalid(problem))?;
+        let written = written.map_err(|error| self.invalid(error.to_string()))?;
         let checked = self.tool.check(&written);
         checked.map_err(|error| self.invalid(error.problem))?;
         Ok(written)

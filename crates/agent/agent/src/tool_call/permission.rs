@@ -5,6 +5,7 @@
 //! only that one change. `pre_tool_use` receives every call that was not denied before it, even if a rule allows the
 //! call.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -48,9 +49,9 @@ pub(super) struct Agreement {
 }
 
 impl ToolCallHost for CallHost<'_> {
-    fn check_input(&self, call: ToolCallView<'_>) -> Result<(), String> {
+    fn check_input(&self, call: ToolCallView<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
         let tool = self.tool.ok_or_else(|| no_tool(call.name))?;
-        tool.check(call.input).map_err(|error| error.to_string())
+        Ok(tool.check(call.input)?)
     }
 
     fn rule<'a>(&'a self, call: ToolCallView<'a>) -> BoxFuture<'a, RuleVerdict> {

@@ -1,5 +1,7 @@
 //! The interface that a host implements to take part in a tool call.
 
+use std::error::Error;
+
 use futures_util::future::{BoxFuture, ready};
 use tenterhook_protocol::{EventInfo, Failure, JsonObject, ToolUseId};
 
@@ -51,7 +53,7 @@ pub trait ToolCallHost: Sync {
     ///
     /// # Errors
     /// Fails if the tool does not accept the arguments.
-    fn check_input(&self, _call: ToolCallView<'_>) -> Result<(), String> {
+    fn check_input(&self, _call: ToolCallView<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tenterhook_protocol::event::{ApprovalDecision, ApprovalSource};
 use tenterhook_protocol::{Decision, JsonObject, StopKind, ToolCall, ToolResult};
+use thiserror::Error;
 
 use super::gates::{Passage, Refusal};
 use super::host::{ToolCallHost, ToolCallView};
@@ -89,6 +90,14 @@ pub struct RanToolCall<'a> {
     is_error_announced: bool,
 }
 
+/// The arguments of a tool call are not a JSON object. The message is for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("The arguments of `{tool}` are not a JSON object.")]
+pub struct ArgumentsNotObject {
+    /// The name of the tool.
+    pub tool: String,
+}
+
 /// Why a call must not run.
 enum StopCause {
     /// The gates refused it, and `tool_approval_decision` has reported that.
@@ -97,8 +106,8 @@ enum StopCause {
     CancelledAfter,
     /// The run was cancelled before the first gate.
     CancelledBefore,
-    /// The arguments are not an object, so they cannot be judged. The text is for the model.
-    Unreadable(String),
+    /// The arguments are not an object, so they cannot be judged.
+    Unreadable(ArgumentsNotObject),
 }
 
 macro_rules! debug_as_call {
@@ -131,14 +140,15 @@ impl<'a> StartedToolCall<'a> {
     /// Returns the arguments of the call.
     ///
     /// # Errors
-    /// Fails if the arguments are not a JSON object. The message is for the model.
-    pub fn arguments(&self) -> Result<&JsonObject, String> {
+    /// Fails if the arguments are not a JSON object.
+    pub fn arguments(&self) -> Result<&JsonObject, ArgumentsNotObject> {
         match &self.in_flight.call.arguments {
             Value::Object(_) | Value::Null => Ok(&self.in_flight.input),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(format!(
-                "The arguments of `{}` are not a JSON object.",
-                self.in_flight.call.name
-            )),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(ArgumentsNotObject {
+                    tool: self.in_flight.call.name.clone(),
+                })
+            }
         }
     }
 
@@ -149,7 +159,7 @@ impl<'a> StartedToolCall<'a> {
     /// cancelled.
     pub async fn judge(self) -> JudgedToolCall<'a> {
         let unjudged = match self.arguments() {
-            Err(text) => Some(StopCause::Unreadable(text)),
+            Err(error) => Some(StopCause::Unreadable(error)),
             Ok(_) if self.in_flight.attempt == 1 && self.in_flight.is_cancelled() => {
                 Some(StopCause::CancelledBefore)
             }
@@ -313,7 +323,7 @@ impl StoppedToolCall<'_> {
             StopCause::Refused(Refusal::Cancelled)
             | StopCause::CancelledBefore
             | StopCause::CancelledAfter => CANCELLED.to_owned(),
-            StopCause::Unreadable(text) => text.clone(),
+            StopCause::Unreadable(error) => error.to_string(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The pipeline of a tool call: the events that it sends, who decides, and how a changed call is
 //! judged.
 
+use std::error::Error;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -46,9 +47,9 @@ impl Rules {
 }
 
 impl ToolCallHost for Rules {
-    fn check_input(&self, call: ToolCallView<'_>) -> Result<(), String> {
+    fn check_input(&self, call: ToolCallView<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
         if call.input.contains_key("force") {
-            return Err("an unknown argument `force`".to_owned());
+            return Err("an unknown argument `force`".into());
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The tool with which the agent sends texts and files to the chat of its turn.
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,10 +73,10 @@ impl TypedTool for SendTool {
         false
     }
 
-    fn check_input(&self, input: &SendInput) -> Result<(), String> {
+    fn check_input(&self, input: &SendInput) -> Result<(), Box<dyn Error + Send + Sync>> {
         let is_empty = |value: &Option<String>| value.as_deref().is_none_or(str::is_empty);
         if is_empty(&input.text) && is_empty(&input.file) {
-            return Err("expected `text`, `file` or both".to_owned());
+            return Err("expected `text`, `file` or both".into());
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! replace a tool. The engine translates tool events.
 
 use serde_json::Value;
-use tenterhook_engine::ToolNames;
+use tenterhook_engine::{ToolInputError, ToolNames};
 use tenterhook_protocol::JsonObject;
 
 use super::tools::TOOLS;
@@ -36,8 +36,8 @@ pub fn replaced_input(
     tool: &str,
     input: &JsonObject,
     schema: &Value,
-) -> Result<JsonObject, String> {
-    let view = TOOLS.view(tool, input).map_err(|error| error.to_string())?;
+) -> Result<JsonObject, ToolInputError> {
+    let view = TOOLS.view(tool, input)?;
     let mut own = view.map_or_else(|| input.clone(), |view| view.input);
     let properties = schema.get("properties");
     let takes = |key: &str| properties.is_some_and(|known| known.get(key).is_some());

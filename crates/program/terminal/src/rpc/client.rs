@@ -237,7 +237,7 @@ impl Frontend for RpcClient {
             match asked.read_answer(&answer) {
                 Ok(answer) => answer,
                 Err(problem) => {
-                    self.report_invalid("question", &problem).await;
+                    self.report_invalid("question", &problem.to_string()).await;
                     None
                 }
             }

@@ -1,7 +1,5 @@
 //! Why a text of settings cannot be changed.
 
-use crate::splice::position;
-
 /// Why settings cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
@@ -56,8 +54,7 @@ impl EditError {
 
     /// Creates the error of a value with the wrong type.
     pub(crate) fn shape(
-        text: &str,
-        offset: usize,
+        line: usize,
         keys: &[&str],
         found: &'static str,
         expected: &'static str,
@@ -67,10 +64,18 @@ impl EditError {
             keys => format!("`{}`", keys.join(".")),
         };
         Self::Shape {
-            line: position(text, offset).0,
+            line,
             key,
             found,
             expected,
         }
     }
+}
+
+/// Returns the line and the column of a position, both from 1. Columns count characters.
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    (line, column)
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::entry::{LinePrefix, NewEntry};
+use crate::json_settings;
 use crate::list_form::ListForm;
 
 const OURS: LinePrefix<'static> = LinePrefix("'/d/bin/tenterhook-shim' acme ");
@@ -83,6 +84,13 @@ fn value() -> impl Strategy<Value = String> {
         });
         prop_oneof![between("[", list, "]"), between("{", members, "}")]
     })
+}
+
+/// Returns a list of values and entries of Tenterhook.
+fn list_with_entries() -> impl Strategy<Value = String> {
+    let entry = entries(OURS, &["Pre"]).remove(0).value.to_string();
+    let element = prop_oneof![value(), Just(entry)];
+    between("[", proptest::collection::vec(element, 0..4), "]")
 }
 
 fn lists() -> impl Strategy<Value = String> {
@@ -193,6 +201,19 @@ proptest! {
     fn entries_in_json_come_and_go_without_a_trace(text in settings()) {
         let form = ListForm::Json(&["hooks"]);
         check(form, &text, &entries(OURS, &["Pre", "Stop"]), &entries(OTHER, &["Pre", "Post", "Stop"]));
+    }
+
+    #[test]
+    fn comments_and_values_next_to_an_entry_survive_its_removal(list in list_with_entries()) {
+        let text = format!("{{\"hooks\": {{\"Pre\": {list}}}}}");
+        let rest = ListForm::Json(&["hooks"]).remove(&text, OURS, &|_| true, &[]).unwrap();
+        for comment in ["// mine, {[", "/* \", */"] {
+            prop_assert_eq!(rest.matches(comment).count(), text.matches(comment).count(), "{}", text);
+        }
+        let mut expected = json_settings::value(&text).unwrap().unwrap();
+        let elements = expected["hooks"]["Pre"].as_array_mut().unwrap();
+        elements.retain(|it| !OURS.is_whole(it));
+        prop_assert_eq!(json_settings::value(&rest).unwrap().unwrap(), expected);
     }
 
     #[test]

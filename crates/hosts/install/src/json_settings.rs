@@ -1,19 +1,20 @@
 //! Settings in JSON, with comments and trailing commas, in which one object has a list of hooks for each event.
+//!
+//! The tree of the library says where members, commas and comments are. Its own changes are not used: they drop blank
+//! lines of others when a member is added, and comments of others on the line of a member that is removed.
 
-use jsonc_parser::ast;
-use jsonc_parser::common::Ranged as _;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde::Serialize as _;
-use serde_json::ser::PrettyFormatter;
-use serde_json::{Map, Serializer, Value, json};
+use std::iter;
+use std::ops::Range;
 
-use crate::brackets::{Brackets, JsonLayout};
-use crate::edit_error::EditError;
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstNewlineKind, CstNode, CstObject, CstRootNode};
+use serde_json::{Value, json};
+
+use crate::edit_error::{EditError, position};
 use crate::entry::{FoundEntry, LinePrefix, NewEntry};
-use crate::splice::{Splice, apply, newline};
 
 /// The byte order mark, which some editors write at the beginning of a file.
-const BOM: char = '\u{feff}';
+const BOM: &str = "\u{feff}";
 
 const PARSING: ParseOptions = ParseOptions {
     allow_comments: true,
@@ -38,17 +39,37 @@ pub(crate) struct WithEntries {
 }
 
 /// Adds entries at the end of the lists of their events in the object at `keys`.
-pub(crate) fn add(
+pub(crate) fn add<'e>(
     text: &str,
-    keys: &[&str],
-    entries: &[NewEntry],
+    keys: &[&'e str],
+    entries: &'e [NewEntry],
 ) -> Result<WithEntries, EditError> {
-    let (bom, mut body) = without_bom(text);
+    let (bom, body) = split_bom(text);
+    let root = parse(body)?;
+    let path = |entry: &'e NewEntry| [keys, &[entry.event.as_str()]].concat();
+    let paths: Vec<_> = entries.iter().map(path).collect();
+    // Before the first change, so that an error has the line of the file.
+    for path in &paths {
+        list_at(&root, path)?;
+    }
+    let mut body = body.to_owned();
     let mut created = Vec::new();
-    for entry in entries {
-        let (changed, added) = add_one(&body, keys, entry)?;
-        body = changed;
-        created.extend(added);
+    for (path, entry) in paths.iter().zip(entries) {
+        let root = parse(&body)?;
+        let (container, rest) = list_at(&root, path)?;
+        let known = path.len() - rest.len();
+        for length in known + 1..=path.len() {
+            let keys = path.iter().take(length);
+            created.push(keys.map(|&key| key.to_owned()).collect());
+        }
+        let nested = |value, key: &&str| json!({*key: value});
+        body = match rest {
+            [] => append(&root, &container, None, &entry.value),
+            [key, inner @ ..] => {
+                let value = inner.iter().rev().fold(json!([entry.value]), nested);
+                append(&root, &container, Some(key), &value)
+            }
+        };
     }
     Ok(WithEntries {
         text: format!("{bom}{body}"),
@@ -58,8 +79,7 @@ pub(crate) fn add(
 
 /// Returns the whole settings, or `None` if the text is empty.
 pub(crate) fn value(text: &str) -> Result<Option<Value>, EditError> {
-    let (_, body) = without_bom(text);
-    Ok(parse(&body)?.as_ref().map(to_value))
+    Ok(parse(split_bom(text).1)?.to_serde_value())
 }
 
 /// Returns the entries of Tenterhook in the object at `keys`.
@@ -68,22 +88,21 @@ pub(crate) fn find(
     keys: &[&str],
     prefix: LinePrefix<'_>,
 ) -> Result<Vec<FoundEntry>, EditError> {
-    let (_, body) = without_bom(text);
-    let root = parse(&body)?;
+    let root = parse(split_bom(text).1)?;
     let mut found = Vec::new();
-    let Some(events) = object_at(&body, root.as_ref(), keys)? else {
+    let Some(events) = object_at(&root, keys)? else {
         return Ok(found);
     };
-    for property in &events.properties {
-        let Some(list) = property.value.as_array() else {
+    for property in events.properties() {
+        let (Some(name), Some(list)) = (property.decoded_name(), property.array_value()) else {
             continue;
         };
-        for (index, element) in list.elements.iter().enumerate() {
-            let value = to_value(element);
+        for (index, element) in list.elements().iter().enumerate() {
+            let value = element.to_serde_value().unwrap_or(Value::Null);
             if let Some(event) = prefix.event_in(&value) {
                 found.push(FoundEntry {
                     event: event.to_owned(),
-                    list: property.name.as_str().to_owned(),
+                    list: name.clone(),
                     index,
                     value,
                 });
@@ -101,172 +120,147 @@ pub(crate) fn remove(
     selects: &dyn Fn(&str) -> bool,
     created: &[Vec<String>],
 ) -> Result<String, EditError> {
-    let (bom, mut body) = without_bom(text);
+    let (bom, body) = split_bom(text);
+    let mut body = body.to_owned();
     loop {
         let root = parse(&body)?;
-        let Some(events) = object_at(&body, root.as_ref(), keys)? else {
+        let lists = object_at(&root, keys)?.map(|events| events.properties());
+        let mut lists = lists.into_iter().flatten().filter_map(|it| it.value());
+        let Some(handler) = lists.find_map(|list| first_handler(&list, prefix, selects)) else {
             break;
         };
-        let lists = events
-            .properties
-            .iter()
-            .filter_map(|it| it.value.as_array());
-        let splices = lists
-            .into_iter()
-            .find_map(|list| removal(&body, list, prefix, selects));
-        let Some(splices) = splices else { break };
-        body = apply(&body, splices);
+        body = without(&root, &handler);
     }
-    let mut created = created.to_vec();
+    let mut created: Vec<_> = created.iter().collect();
     created.sort_by_key(|path| std::cmp::Reverse(path.len()));
-    for path in &created {
-        body = remove_if_empty(&body, path)?;
+    for path in created {
+        let root = parse(&body)?;
+        if let Some(member) = empty_member(&root, path)? {
+            body = without(&root, &member);
+        }
     }
     parse(&body)?;
     Ok(format!("{bom}{body}"))
 }
 
-/// Returns the changes that remove the first selected handler of a list. An entry that has other handlers stays.
-fn removal(
-    text: &str,
-    list: &ast::Array<'_>,
+/// Returns the first selected handler in a list. An entry that has other handlers is searched, and stays.
+fn first_handler(
+    list: &CstNode,
     prefix: LinePrefix<'_>,
     selects: &dyn Fn(&str) -> bool,
-) -> Option<Vec<Splice>> {
-    list.elements
-        .iter()
-        .enumerate()
-        .find_map(|(index, element)| {
-            let value = to_value(element);
-            let event = prefix.event_in(&value)?;
-            if prefix.is_whole(&value) && selects(event) {
-                return Some(Brackets::of_array(list).remove(text, index));
-            }
-            let members = element.as_object()?.properties.iter();
-            let mut lists = members.filter_map(|member| member.value.as_array());
-            lists.find_map(|list| removal(text, list, prefix, selects))
-        })
-}
-
-/// Removes the property at a path if its value is an empty object or list without comments.
-fn remove_if_empty(text: &str, path: &[String]) -> Result<String, EditError> {
-    let root = parse(text)?;
-    let Some((name, parents)) = path.split_last() else {
-        return Ok(text.to_owned());
-    };
-    let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
-    let Some(parent) = object_at(text, root.as_ref(), &parents)? else {
-        return Ok(text.to_owned());
-    };
-    let index = parent
-        .properties
-        .iter()
-        .position(|it| it.name.as_str() == name);
-    let is_empty = index
-        .and_then(|index| parent.properties.get(index))
-        .is_some_and(|it| {
-            let brackets = match &it.value {
-                ast::Value::Object(object) => Brackets::of_object(object),
-                ast::Value::Array(array) => Brackets::of_array(array),
-                ast::Value::StringLit(_)
-                | ast::Value::NumberLit(_)
-                | ast::Value::BooleanLit(_)
-                | ast::Value::NullKeyword(_) => return false,
-            };
-            brackets.is_empty() && !brackets.has_only_comments(text)
-        });
-    Ok(match index.filter(|_| is_empty) {
-        Some(index) => apply(text, Brackets::of_object(parent).remove(text, index)),
-        None => text.to_owned(),
-    })
-}
-
-fn add_one(
-    text: &str,
-    keys: &[&str],
-    entry: &NewEntry,
-) -> Result<(String, Vec<Vec<String>>), EditError> {
-    let root = parse(text)?;
-    let path: Vec<&str> = keys.iter().copied().chain([entry.event.as_str()]).collect();
-    let layout = layout(text, root.as_ref());
-    let Some(root) = root else {
-        let value = nested(&path, json!([entry.value]));
-        let gap = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            layout.newline
-        };
-        let body = format!(
-            "{text}{gap}{}{}",
-            render(&value, &layout, ""),
-            layout.newline
-        );
-        return Ok((body, missing_paths(&path, 0)));
-    };
-    let mut object = as_object(text, &root, &[])?;
-    for (depth, key) in path.iter().enumerate() {
-        let (done, rest) = path.split_at(depth + 1);
-        let Some(value) = property(text, object, key)? else {
-            let value = nested(rest, json!([entry.value]));
-            let splices = Brackets::of_object(object).insert(text, &layout, |indent| {
-                let colon = if layout.is_compact && !layout.is_spaced {
-                    ":"
-                } else {
-                    ": "
-                };
-                format!("{}{colon}{}", json!(key), render(&value, &layout, indent))
-            });
-            return Ok((apply(text, splices), missing_paths(&path, depth)));
-        };
-        if rest.is_empty() {
-            let Some(list) = value.as_array() else {
-                let found = type_name(value);
-                return Err(EditError::shape(
-                    text,
-                    value.range().start,
-                    done,
-                    found,
-                    "a list",
-                ));
-            };
-            let splices = Brackets::of_array(list).insert(text, &layout, |indent| {
-                render(&entry.value, &layout, indent)
-            });
-            return Ok((apply(text, splices), Vec::new()));
+) -> Option<CstNode> {
+    list.as_array()?.elements().into_iter().find_map(|element| {
+        let value = element.to_serde_value()?;
+        let event = prefix.event_in(&value)?;
+        if prefix.is_whole(&value) && selects(event) {
+            return Some(element);
         }
-        object = as_object(text, value, done)?;
-    }
-    Err(EditError::Unsafe {
-        what: "the entries from being added",
+        let members = element.as_object()?.properties().into_iter();
+        let mut lists = members.filter_map(|member| member.value());
+        lists.find_map(|list| first_handler(&list, prefix, selects))
     })
 }
 
-/// Returns the paths from a depth on that did not exist.
-fn missing_paths(path: &[&str], depth: usize) -> Vec<Vec<String>> {
-    let lengths = depth + 1..=path.len();
-    let prefix = |length| {
-        path.iter()
-            .take(length)
-            .map(|&key| key.to_owned())
-            .collect()
+/// Returns the property at a path if its value is an empty object or list without comments.
+fn empty_member(root: &CstRootNode, path: &[String]) -> Result<Option<CstNode>, EditError> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let Some((name, parents)) = path.split_last() else {
+        return Ok(None);
     };
-    lengths.map(prefix).collect()
+    let parent = object_at(root, parents)?;
+    let member = parent.and_then(|parent| parent.get(name));
+    let is_empty = |it: &CstNode| {
+        let is_container = it.as_object().is_some() || it.as_array().is_some();
+        is_container && it.children().iter().all(|it| it.is_token() || is_blank(it))
+    };
+    let member = member.filter(|it| it.value().as_ref().is_some_and(is_empty));
+    Ok(member.map(CstNode::from))
 }
 
-/// Returns the value in objects with these keys, the first one outermost.
-fn nested(keys: &[&str], value: Value) -> Value {
-    keys.iter().rev().fold(value, |value, &key| {
-        Value::Object(Map::from_iter([(key.to_owned(), value)]))
+/// Returns the text without a member of an object or list, its comma, and the white space on one side of it.
+fn without(root: &CstRootNode, member: &CstNode) -> String {
+    let comma = member.trailing_comma().map(CstNode::from);
+    let end = comma.as_ref().unwrap_or(member);
+    let before: Vec<_> = member.previous_siblings().take_while(is_blank).collect();
+    let after: Vec<_> = end.next_siblings().take_while(is_blank).collect();
+    let previous = member.previous_siblings().nth(before.len());
+    let next = end.next_siblings().nth(after.len());
+    let is_bracket = |it: &CstNode| it.is_token() && !it.is_comma();
+    let is_first = previous.as_ref().is_some_and(is_bracket);
+    let is_last = next.as_ref().is_some_and(is_bracket);
+    // The line break that ends a comment stays.
+    let comment = previous.as_ref().and_then(CstNode::as_comment);
+    let is_free = comment.is_none_or(|it| !it.is_line_comment());
+    let blanks = if is_first && is_last {
+        [before, after].concat()
+    } else if after.iter().any(CstNode::is_newline) || is_last && is_free {
+        before
+    } else {
+        after
+    };
+    let previous_comma = || member.previous_siblings().find(CstNode::is_comma);
+    for node in blanks.into_iter().chain(comma.or_else(previous_comma)) {
+        node.remove();
+    }
+    let mut text = root.to_string();
+    text.replace_range(range(member), "");
+    text
+}
+
+fn is_blank(node: &CstNode) -> bool {
+    node.is_whitespace() || node.is_newline()
+}
+
+/// Returns the text with a member at the end of an object or list, after its last comma and comment.
+fn append(root: &CstRootNode, container: &CstNode, key: Option<&str>, value: &Value) -> String {
+    let newline = match root.newline_kind() {
+        CstNewlineKind::CarriageReturnLineFeed => "\r\n",
+        CstNewlineKind::LineFeed | CstNewlineKind::CarriageReturn => "\n",
+    };
+    let unit = root.single_indent_text().unwrap_or_else(|| "  ".to_owned());
+    let mut outward = iter::successors(Some(container.clone()), |it| Some(it.parent()?.into()));
+    let outer = outward.find_map(|it| it.indent_text());
+    let outer = format!("{newline}{}", outer.unwrap_or_default());
+    let members = container.children_exclude_trivia_and_tokens();
+    let inner = members.iter().rev().find_map(CstNode::indent_text);
+    let inner = inner.map_or_else(|| format!("{outer}{unit}"), |it| format!("{newline}{it}"));
+
+    let key = key.map_or_else(String::new, |key| format!("{}: ", json!(key)));
+    // The lines of the library have two spaces for each level.
+    let lines = format!("{value:#}");
+    let lines = lines.lines().map(|line| {
+        let content = line.trim_start();
+        unit.repeat((line.len() - content.len()) / 2) + content
+    });
+    let member = lines.collect::<Vec<_>>().join(&inner);
+
+    let bracket = container.children().pop();
+    let before = || bracket.iter().flat_map(CstNode::previous_siblings);
+    let has_line = before().take_while(is_blank).any(|it| it.is_newline());
+    let closing = if has_line { "" } else { &outer };
+    let last = members.last();
+    let has_comma = last.is_some_and(|it| it.trailing_comma().is_some());
+    let comma = if has_comma { "," } else { "" };
+    let mut text = root.to_string();
+    if let Some(content) = before().find(|it| !is_blank(it)) {
+        let member = format!("{inner}{key}{member}{comma}{closing}");
+        text.insert_str(range(&content).end, &member);
+    }
+    if let Some(last) = last.filter(|_| !has_comma) {
+        text.insert(range(last).end, ',');
+    }
+    text
+}
+
+fn split_bom(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BOM) { BOM.len() } else { 0 })
+}
+
+fn parse(text: &str) -> Result<CstRootNode, EditError> {
+    CstRootNode::parse(text, &PARSING).map_err(|error| {
+        let problem = lower_first(&error.kind().to_string());
+        EditError::syntax(text, error.range().start, problem)
     })
-}
-
-fn parse(text: &str) -> Result<Option<ast::Value<'_>>, EditError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSING);
-    let parsed = parsed.map_err(|error| {
-        let problem = error.kind().to_string();
-        EditError::syntax(text, error.range().start, lower_first(&problem))
-    })?;
-    Ok(parsed.value)
 }
 
 fn lower_first(text: &str) -> String {
@@ -276,126 +270,89 @@ fn lower_first(text: &str) -> String {
 }
 
 /// Returns the object at a path of keys, if there is one.
-fn object_at<'v, 't>(
-    text: &str,
-    root: Option<&'v ast::Value<'t>>,
-    keys: &[&str],
-) -> Result<Option<&'v ast::Object<'t>>, EditError> {
-    let Some(root) = root else { return Ok(None) };
-    let mut object = as_object(text, root, &[])?;
-    for (depth, key) in keys.iter().enumerate() {
-        let Some(value) = property(text, object, key)? else {
-            return Ok(None);
-        };
-        object = as_object(text, value, keys.split_at(depth + 1).0)?;
+fn object_at(root: &CstRootNode, keys: &[&str]) -> Result<Option<CstObject>, EditError> {
+    let Some(value) = root.value() else {
+        return Ok(None);
+    };
+    let (value, rest) = innermost(value, keys)?;
+    if !rest.is_empty() {
+        return Ok(None);
     }
-    Ok(Some(object))
+    as_object(&value, keys).map(Some)
 }
 
-fn as_object<'v, 't>(
-    text: &str,
-    value: &'v ast::Value<'t>,
-    keys: &[&str],
-) -> Result<&'v ast::Object<'t>, EditError> {
-    value.as_object().ok_or_else(|| {
-        EditError::shape(
-            text,
-            value.range().start,
-            keys,
-            type_name(value),
-            "an object",
-        )
-    })
+/// Returns the list at a path. If it does not exist, returns the innermost object on the path and the missing keys.
+fn list_at<'k>(
+    root: &CstRootNode,
+    path: &'k [&'k str],
+) -> Result<(CstNode, &'k [&'k str]), EditError> {
+    let value = root.value();
+    let value = value.unwrap_or_else(|| root.object_value_or_set().into());
+    let (value, rest) = innermost(value, path)?;
+    if rest.is_empty() && value.as_array().is_none() {
+        return Err(wrong_type(&value, path, "a list"));
+    }
+    Ok((value, rest))
+}
+
+/// Returns the innermost value on a path of keys, and the keys without a value.
+fn innermost<'k>(
+    mut value: CstNode,
+    path: &'k [&'k str],
+) -> Result<(CstNode, &'k [&'k str]), EditError> {
+    for (depth, key) in path.iter().enumerate() {
+        let (done, rest) = path.split_at(depth);
+        match property(&as_object(&value, done)?, key)? {
+            Some(inner) => value = inner,
+            None => return Ok((value, rest)),
+        }
+    }
+    Ok((value, &[]))
+}
+
+fn as_object(value: &CstNode, keys: &[&str]) -> Result<CstObject, EditError> {
+    value
+        .as_object()
+        .ok_or_else(|| wrong_type(value, keys, "an object"))
 }
 
 /// Returns the value of a property. A key that occurs twice is an error, because agents differ in which one they read.
-fn property<'v, 't>(
-    text: &str,
-    object: &'v ast::Object<'t>,
-    key: &str,
-) -> Result<Option<&'v ast::Value<'t>>, EditError> {
-    let mut found = object
-        .properties
-        .iter()
-        .filter(|it| it.name.as_str() == key);
+fn property(object: &CstObject, key: &str) -> Result<Option<CstNode>, EditError> {
+    let properties = object.properties().into_iter();
+    let mut found = properties.filter(|it| it.decoded_name().as_deref() == Some(key));
     let first = found.next();
     if let Some(second) = found.next() {
         return Err(EditError::Twice {
-            line: crate::splice::position(text, second.range.start).0,
+            line: line(&second.into()),
             key: key.to_owned(),
         });
     }
-    Ok(first.map(|it| &it.value))
+    Ok(first.and_then(|it| it.value()))
 }
 
-fn type_name(value: &ast::Value<'_>) -> &'static str {
-    match value {
-        ast::Value::StringLit(_) => "a string",
-        ast::Value::NumberLit(_) => "a number",
-        ast::Value::BooleanLit(_) => "a boolean",
-        ast::Value::Object(_) => "an object",
-        ast::Value::Array(_) => "a list",
-        ast::Value::NullKeyword(_) => "null",
-    }
-}
-
-fn to_value(value: &ast::Value<'_>) -> Value {
-    match value {
-        ast::Value::StringLit(text) => Value::String(text.value.clone().into_owned()),
-        ast::Value::NumberLit(number) => {
-            // A number that does not fit is compared as text.
-            serde_json::from_str(number.value).unwrap_or_else(|_| json!(number.value))
-        }
-        ast::Value::BooleanLit(boolean) => Value::Bool(boolean.value),
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::Array(array) => array.elements.iter().map(to_value).collect(),
-        ast::Value::Object(object) => {
-            let members = object.properties.iter();
-            let members = members.map(|it| (it.name.as_str().to_owned(), to_value(&it.value)));
-            Value::Object(members.collect())
-        }
-    }
-}
-
-fn without_bom(text: &str) -> (&'static str, String) {
-    match text.strip_prefix(BOM) {
-        Some(body) => ("\u{feff}", body.to_owned()),
-        None => ("", text.to_owned()),
-    }
-}
-
-fn layout(text: &str, root: Option<&ast::Value<'_>>) -> JsonLayout {
-    let has_members = root
-        .and_then(ast::Value::as_object)
-        .is_some_and(|it| !it.properties.is_empty());
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let indented = lines.find(|line| line.starts_with([' ', '\t']));
-    let unit = match indented {
-        Some(line) if line.starts_with('\t') => "\t".to_owned(),
-        Some(line) => " ".repeat(line.len() - line.trim_start_matches(' ').len()),
-        None => "  ".to_owned(),
+fn wrong_type(value: &CstNode, keys: &[&str], expected: &'static str) -> EditError {
+    let found = match value.to_serde_value() {
+        Some(Value::String(_)) => "a string",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::Bool(_)) => "a boolean",
+        Some(Value::Object(_)) => "an object",
+        Some(Value::Array(_)) => "a list",
+        Some(Value::Null) | None => "null",
     };
-    JsonLayout {
-        newline: newline(text),
-        unit,
-        is_compact: has_members && !text.trim().contains('\n'),
-        is_spaced: text.contains("\": "),
-    }
+    EditError::shape(line(value), keys, found, expected)
 }
 
-/// Writes a value. All lines but the first begin with `indent`.
-fn render(value: &Value, layout: &JsonLayout, indent: &str) -> String {
-    if layout.is_compact {
-        return value.to_string();
-    }
-    let mut bytes = Vec::new();
-    let formatter = PrettyFormatter::with_indent(layout.unit.as_bytes());
-    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
-    match (written, String::from_utf8(bytes)) {
-        (Ok(()), Ok(text)) => text.replace('\n', &format!("{}{indent}", layout.newline)),
-        // Neither happens for a value in memory.
-        _ => value.to_string(),
-    }
+fn line(node: &CstNode) -> usize {
+    let text = node.root_node().map(|root| root.to_string());
+    position(&text.unwrap_or_default(), range(node).start).0
+}
+
+/// Returns the bytes of a node in the text.
+fn range(node: &CstNode) -> Range<usize> {
+    let before = node.previous_siblings().map(|it| it.to_string().len());
+    let parent = node.parent().map(|parent| range(&parent.into()).start);
+    let start = before.sum::<usize>() + parent.unwrap_or_default();
+    start..start + node.to_string().len()
 }
 
 #[cfg(test)]
@@ -450,14 +407,28 @@ mod tests {
     }
 
     #[test]
-    fn a_file_on_one_line_stays_on_one_line() {
+    fn entries_in_a_file_on_one_line_have_lines_of_their_own() {
         let text = r#"{"a":1,"hooks":{"Post":[]}}"#;
+        let list = |indent: &str, event: &str| {
+            let line = format!("\"command\": \"/d/bin/tenterhook-shim acme {event}\"");
+            let lines = ["[", "  {", "    \"hooks\": [", "      {", "        LINE"];
+            let ends = ["      }", "    ]", "  }", "]"];
+            let lines: Vec<&str> = lines.into_iter().chain(ends).collect();
+            lines.join(&format!("\n{indent}")).replace("LINE", &line)
+        };
         let changed = added(text, &["Pre", "Post"]);
         assert_eq!(
             changed,
-            r#"{"a":1,"hooks":{"Post":[{"hooks":[{"command":"/d/bin/tenterhook-shim acme Post"}]}],"Pre":[{"hooks":[{"command":"/d/bin/tenterhook-shim acme Pre"}]}]}}"#
+            format!(
+                "{{\"a\":1,\"hooks\":{{\"Post\":{},\n  \"Pre\": {}\n}}}}",
+                list("", "Post"),
+                list("  ", "Pre")
+            )
         );
-        assert_eq!(removed(&changed, &[&["hooks", "Pre"]]), text);
+        assert_eq!(
+            removed(&changed, &[&["hooks", "Pre"]]),
+            "{\"a\":1,\"hooks\":{\"Post\":[]\n}}"
+        );
     }
 
     #[test]
@@ -518,6 +489,12 @@ mod tests {
         assert_eq!(
             problem("{\"hooks\": {\n\n\"Pre\": {}}}"),
             "line 3: `hooks.Pre` is an object, expected a list"
+        );
+        let text = "{\"hooks\": {\n\"Post\": 1}}";
+        let problem_of_two = add(text, &["hooks"], &[entry("Pre"), entry("Post")]).unwrap_err();
+        assert_eq!(
+            problem_of_two.to_string(),
+            "line 2: `hooks.Post` is a number, expected a list"
         );
         assert_eq!(
             problem("{\"hooks\": {},\n\"hooks\": {}}"),

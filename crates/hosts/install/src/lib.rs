@@ -11,7 +11,6 @@
 
 #![forbid(unsafe_code)]
 
-mod brackets;
 mod edit_error;
 #[cfg(test)]
 mod edit_properties;
@@ -33,7 +32,6 @@ mod record;
 mod removal_plan;
 mod reported_version;
 mod settings_file;
-mod splice;
 mod target;
 mod toml_settings;
 

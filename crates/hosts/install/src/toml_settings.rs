@@ -1,39 +1,27 @@
 //! Settings in TOML: a list of tables `[[hooks]]`, and single values in other tables.
 //!
-//! New tables are added at the end of the text, and removed with exactly the lines that they occupy.
+//! Tables are added at the end of the text, and removed with exactly the lines that they occupy. A document of
+//! `toml_edit` would be printed anew as a whole, which moves dotted keys and changes line endings of others.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::edit_error::EditError;
+use crate::edit_error::{EditError, position};
 use crate::entry::{FoundEntry, LinePrefix, NewEntry};
-use crate::splice::{Splice, apply, newline};
 
 /// Adds a table for each entry at the end of the text.
 pub(crate) fn add(text: &str, list: &str, entries: &[NewEntry]) -> Result<String, EditError> {
-    let document = parse(text)?;
-    let count = tables(text, &document, list)?.len();
+    let count = tables(text, list)?.len();
     let mut changed = text.to_owned();
     for entry in entries {
-        append_table(
-            &mut changed,
-            &format!("[[{}]]", toml_key(list)),
-            &entry.value,
-        )?;
+        append_table(&mut changed, &json!({list: [entry.value]}))?;
     }
-    let is_added = parse(&changed)
-        .and_then(|document| Ok(tables(&changed, &document, list)?.len()))
-        .is_ok_and(|now| now == count + entries.len());
-    if !is_added {
-        return Err(EditError::Unsafe {
-            what: "the entries from being added",
-        });
-    }
-    Ok(changed)
+    let is_added = tables(&changed, list).is_ok_and(|now| now.len() == count + entries.len());
+    checked(is_added, changed, "the entries from being added")
 }
 
 /// Returns the entries of Tenterhook in a list of tables.
@@ -42,10 +30,8 @@ pub(crate) fn find(
     list: &str,
     prefix: LinePrefix<'_>,
 ) -> Result<Vec<FoundEntry>, EditError> {
-    let document = parse(text)?;
-    let tables = tables(text, &document, list)?;
-    let entries = tables.iter().enumerate().filter_map(|(index, table)| {
-        let value = to_value(table.get_ref());
+    let tables = tables(text, list)?.into_iter().enumerate();
+    let entries = tables.filter_map(|(index, (_, value))| {
         let event = prefix.event_in(&value)?.to_owned();
         Some(FoundEntry {
             event,
@@ -64,73 +50,59 @@ pub(crate) fn remove(
     prefix: LinePrefix<'_>,
     selects: &dyn Fn(&str) -> bool,
 ) -> Result<String, EditError> {
-    let document = parse(text)?;
-    let ours = tables(text, &document, list)?.into_iter().filter(|table| {
-        let value = to_value(table.get_ref());
-        prefix.is_whole(&value) && prefix.event_in(&value).is_some_and(selects)
+    let tables = tables(text, list)?.into_iter();
+    let (ours, others): (Vec<_>, Vec<_>) = tables.partition(|(_, value)| {
+        prefix.is_whole(value) && prefix.event_in(value).is_some_and(selects)
     });
-    let splices = ours.map(|table| Splice::delete(whole_lines(text, &extent(table))));
-    let changed = apply(text, splices.collect());
-    parse(&changed)?;
-    Ok(changed)
+    let mut changed = text.to_owned();
+    // The last one first, so that the positions of the others stay.
+    for (range, _) in ours.iter().rev() {
+        changed.replace_range(table_lines(text, range), "");
+    }
+    // A table of others can stand between an entry and a table of the entry.
+    let mut expected = value(text)?;
+    if let Some(members) = expected.as_object_mut().filter(|_| !ours.is_empty()) {
+        members.remove(list);
+        if !others.is_empty() {
+            let others = others.into_iter().map(|(_, value)| value);
+            members.insert(list.to_owned(), others.collect());
+        }
+    }
+    let is_removed = value(&changed).is_ok_and(|it| it == expected);
+    checked(is_removed, changed, "the entries from being removed")
 }
 
 /// Returns the whole text as a value.
 pub(crate) fn value(text: &str) -> Result<Value, EditError> {
-    let members = parse(text)?.into_inner().into_iter();
-    let members =
-        members.map(|(key, value)| (key.into_inner().into_owned(), to_value(value.get_ref())));
-    Ok(Value::Object(members.collect()))
+    toml::from_str(text).map_err(|error| syntax(text, &error))
 }
 
 /// Sets a string in the table at `path`, which is added at the end of the text if it does not exist.
 pub(crate) fn set(text: &str, path: &[&str], key: &str, value: &str) -> Result<String, EditError> {
     let document = parse(text)?;
-    let changed = if let Some(table) = table_at(document.get_ref(), path) {
-        set_in_table(text, table, key, value)?
-    } else {
-        let header: Vec<String> = path.iter().map(|key| toml_key(key)).collect();
-        let value = Map::from_iter([(key.to_owned(), Value::String(value.to_owned()))]);
-        let mut changed = text.to_owned();
-        append_table(
-            &mut changed,
-            &format!("[{}]", header.join(".")),
-            &Value::Object(value),
-        )?;
-        changed
-    };
-    let is_set = get(&changed, path, key).is_ok_and(|it| it.as_deref() == Some(value));
-    if !is_set {
-        return Err(EditError::Unsafe {
-            what: "the value from being added",
-        });
-    }
-    Ok(changed)
-}
-
-/// Sets a string in a table of the text.
-fn set_in_table(
-    text: &str,
-    table: &DeTable<'_>,
-    key: &str,
-    value: &str,
-) -> Result<String, EditError> {
-    let quoted = toml_string(value);
-    if let Some(old) = table.get(key) {
-        return Ok(if old.get_ref().as_str() == Some(value) {
-            text.to_owned()
+    let pair = json!({key: value});
+    let mut changed = text.to_owned();
+    if let Some(table) = table_at(document.get_ref(), path) {
+        let line = toml::to_string(&pair).map_err(|error| unprintable(&error))?;
+        if let Some((key, old)) = table.get_key_value(key) {
+            changed.replace_range(key.span().start..old.span().end, line.trim_end());
         } else {
-            apply(text, vec![Splice::replace(old.span(), quoted)])
-        });
+            // After the last value of the table itself, which may have other tables.
+            let values = table.values().filter(|it| !it.get_ref().is_table());
+            let end = values.map(|it| it.span().end).max();
+            let what = "the value from being added";
+            let end = end.ok_or(EditError::Unsafe { what })?;
+            changed.insert_str(end, &format!("{}{}", newline(text), line.trim_end()));
+        }
+    } else {
+        let nested = path
+            .iter()
+            .rev()
+            .fold(pair, |inner, &key| json!({key: inner}));
+        append_table(&mut changed, &nested)?;
     }
-    // After the last value of the table itself, which may have other tables.
-    let values = table.values().filter(|it| !it.get_ref().is_table());
-    let last = values.map(|it| it.span().end).max();
-    let end = last.ok_or(EditError::Unsafe {
-        what: "the value from being added",
-    })?;
-    let line = format!("{}{} = {quoted}", newline(text), toml_key(key));
-    Ok(apply(text, vec![Splice::insert(end, line)]))
+    let is_set = get(&changed, path, key).is_ok_and(|it| it.as_deref() == Some(value));
+    checked(is_set, changed, "the value from being added")
 }
 
 /// Returns the string with this key in the table at `path`.
@@ -145,109 +117,93 @@ pub(crate) fn get(text: &str, path: &[&str], key: &str) -> Result<Option<String>
 pub(crate) fn unset(text: &str, path: &[&str], key: &str) -> Result<String, EditError> {
     let document = parse(text)?;
     let found = path.split_last().and_then(|(name, parents)| {
-        let parent = table_at(document.get_ref(), parents)?;
-        let (name, table) = parent.get_key_value(*name)?;
-        Some((name, table, table.get_ref().as_table()?))
+        let outer = table_at(document.get_ref(), parents)?.get(*name)?;
+        let table = outer.get_ref().as_table()?;
+        let (key, value) = table.get_key_value(key)?;
+        Some(if table.len() == 1 {
+            table_lines(text, &(outer.span().start..value.span().end))
+        } else {
+            lines(text, &(key.span().start..value.span().end))
+        })
     });
-    let Some((_, outer, table)) = found else {
-        return Ok(text.to_owned());
-    };
-    let Some((key, value)) = table.get_key_value(key) else {
-        return Ok(text.to_owned());
-    };
-    let range = if table.len() == 1 {
-        outer.span().start..value.span().end
-    } else {
-        key.span().start..value.span().end
-    };
-    let lines = if table.len() == 1 {
-        whole_lines(text, &range)
-    } else {
-        line_range(text, &range)
-    };
-    let changed = apply(text, vec![Splice::delete(lines)]);
-    if get(&changed, path, key.get_ref()).is_ok_and(|it| it.is_none()) {
-        return Ok(changed);
-    }
-    Err(EditError::Unsafe {
-        what: "the value from being removed",
-    })
+    let mut changed = text.to_owned();
+    changed.replace_range(found.unwrap_or_default(), "");
+    let is_gone = get(&changed, path, key).is_ok_and(|it| it.is_none());
+    checked(is_gone, changed, "the value from being removed")
+}
+
+fn checked(is_done: bool, text: String, what: &'static str) -> Result<String, EditError> {
+    is_done.then_some(text).ok_or(EditError::Unsafe { what })
 }
 
 fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, EditError> {
-    DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        EditError::syntax(text, offset, error.message().replace('\n', ", "))
-    })
+    DeTable::parse(text).map_err(|error| syntax(text, &error))
 }
 
-/// Returns the tables of a list. A missing list has none.
-fn tables<'d, 't>(
-    text: &str,
-    document: &'d Spanned<DeTable<'t>>,
-    list: &str,
-) -> Result<Vec<&'d Spanned<DeValue<'t>>>, EditError> {
+fn syntax(text: &str, error: &toml::de::Error) -> EditError {
+    let offset = error.span().map_or(0, |span| span.start);
+    EditError::syntax(text, offset, error.message().replace('\n', ", "))
+}
+
+fn unprintable(error: &toml::ser::Error) -> EditError {
+    EditError::syntax("", 0, error.to_string())
+}
+
+/// Returns the range and the value of each table of a list. A missing list has none.
+fn tables(text: &str, list: &str) -> Result<Vec<(Range<usize>, Value)>, EditError> {
+    let document = parse(text)?;
     let Some(value) = document.get_ref().get(list) else {
         return Ok(Vec::new());
     };
-    let wrong = |found: &'static str| {
-        EditError::shape(text, value.span().start, &[list], found, "tables `[[…]]`")
-    };
+    let line = position(text, value.span().start).0;
+    let wrong = |found| EditError::shape(line, &[list], found, "tables `[[…]]`");
     let Some(elements) = value.get_ref().as_array() else {
         return Err(wrong("a single value"));
     };
-    let elements: Vec<_> = elements.iter().collect();
-    let is_table = |it: &&Spanned<DeValue<'_>>| {
+    let is_table = |it: &Spanned<DeValue<'_>>| {
         let start = text.get(it.span().start..).unwrap_or("");
         it.get_ref().is_table() && start.starts_with('[')
     };
     if elements.is_empty() || !elements.iter().all(is_table) {
         return Err(wrong("an array on the right of `=`"));
     }
-    Ok(elements)
+    let tables = elements.iter().map(|table| {
+        let value = Value::deserialize(ValueDeserializer::from(table.clone()));
+        Ok((extent(table), value.map_err(|error| syntax(text, &error))?))
+    });
+    tables.collect()
 }
 
 fn table_at<'d, 't>(root: &'d DeTable<'t>, path: &[&str]) -> Option<&'d DeTable<'t>> {
-    let mut table = root;
-    for key in path {
-        table = table.get(*key)?.get_ref().as_table()?;
-    }
-    Some(table)
+    path.iter()
+        .try_fold(root, |table, key| table.get(*key)?.get_ref().as_table())
 }
 
 /// Returns the range from a table's header to the end of its last value.
 fn extent(table: &Spanned<DeValue<'_>>) -> Range<usize> {
-    let end = match table.get_ref() {
-        DeValue::Table(members) => members.values().map(|value| extent(value).end).max(),
-        DeValue::Array(elements) => elements.iter().map(|value| extent(value).end).max(),
-        DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_) => None,
-    };
+    let value = table.get_ref();
+    let members = value.as_table().into_iter().flat_map(|it| it.values());
+    let inner = members.chain(value.as_array().into_iter().flatten());
+    let end = inner.map(|value| extent(value).end).max();
     let span = table.span();
     span.start..end.unwrap_or(span.end).max(span.end)
 }
 
 /// Returns the lines of a range, with their last line ending. What follows on the last line, such as a comment, stays.
-fn line_range(text: &str, range: &Range<usize>) -> Range<usize> {
-    let before = text.get(..range.start).unwrap_or("");
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let rest = text.get(range.end..).unwrap_or("");
-    let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    let follows = rest.get(spaces..).unwrap_or("");
-    let ending = if follows.starts_with("\r\n") {
-        2
-    } else {
-        usize::from(follows.starts_with('\n'))
-    };
-    start..range.end + spaces + ending
+fn lines(text: &str, range: &Range<usize>) -> Range<usize> {
+    let (before, rest) = (text.get(..range.start), text.get(range.end..));
+    let start = before.and_then(|it| it.rfind('\n')).map_or(0, |it| it + 1);
+    let rest = rest.unwrap_or("");
+    let follows = rest.trim_start_matches([' ', '\t']);
+    let ending = ["\r\n", "\n"]
+        .into_iter()
+        .find(|it| follows.starts_with(it));
+    start..range.end + rest.len() - follows.len() + ending.map_or(0, str::len)
 }
 
 /// Returns the lines of a table, and the empty line before it.
-fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
-    let lines = line_range(text, range);
+fn table_lines(text: &str, range: &Range<usize>) -> Range<usize> {
+    let lines = lines(text, range);
     let before = text.get(..lines.start).unwrap_or("");
     let empty_line = ["\r\n", "\n"].into_iter().find(|ending| {
         let rest = before.strip_suffix(ending);
@@ -257,68 +213,26 @@ fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
 }
 
 /// Adds a table at the end, after an empty line.
-fn append_table(text: &mut String, header: &str, value: &Value) -> Result<(), EditError> {
+fn append_table(text: &mut String, table: &Value) -> Result<(), EditError> {
     let ending = newline(text);
+    let table = toml::to_string(table).map_err(|error| unprintable(&error))?;
     if !text.is_empty() {
         if !text.ends_with('\n') {
             text.push_str(ending);
         }
         text.push_str(ending);
     }
-    let body =
-        toml::to_string(value).map_err(|error| EditError::syntax("", 0, error.to_string()))?;
-    text.push_str(header);
-    text.push_str(ending);
-    text.push_str(&body.replace('\n', ending));
+    text.push_str(&table.replace('\n', ending));
     Ok(())
 }
 
-/// Writes a key, in quotes if it needs them.
-fn toml_key(key: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !key.is_empty() && key.chars().all(is_bare) {
-        return key.to_owned();
-    }
-    toml_string(key)
-}
-
-/// Writes a basic string.
-fn toml_string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            control if control.is_control() => {
-                // Writing to a string cannot fail.
-                let _written = write!(quoted, "\\u{:04X}", u32::from(control));
-            }
-            plain => quoted.push(plain),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-fn to_value(value: &DeValue<'_>) -> Value {
-    match value {
-        DeValue::String(text) => Value::String(text.clone().into_owned()),
-        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(number) => number.into(),
-            Err(_) => Value::String(number.as_str().to_owned()),
-        },
-        DeValue::Float(number) => match number.as_str().parse::<f64>() {
-            Ok(number) => number.into(),
-            Err(_) => Value::String(number.as_str().to_owned()),
-        },
-        DeValue::Boolean(boolean) => Value::Bool(*boolean),
-        DeValue::Datetime(time) => Value::String(time.to_string()),
-        DeValue::Array(elements) => elements.iter().map(|it| to_value(it.get_ref())).collect(),
-        DeValue::Table(members) => {
-            let members = members.iter();
-            let members =
-                members.map(|(key, value)| (key.get_ref().to_string(), to_value(value.get_ref())));
-            Value::Object(members.collect())
-        }
+/// Returns the line ending of a text: the ending of its first line.
+fn newline(text: &str) -> &'static str {
+    let first = text.split_inclusive('\n').next().unwrap_or("");
+    if first.ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
     }
 }
 
@@ -379,6 +293,17 @@ mod tests {
             "timeout = 30 # mine\n# more\n\n[p]\nb = 2\n\n[[",
         );
         assert_eq!(removed(&edited), "a = 1\n# mine\n# more\n\n[p]\nb = 2\n");
+    }
+
+    #[test]
+    fn a_table_of_others_inside_an_entry_is_not_lost() {
+        let text = format!(
+            "{}\n[p]\nb = 2\n\n[hooks.env]\nc = 3\n",
+            added("", &["Pre"])
+        );
+        let problem = remove(&text, "hooks", PREFIX, &|_| true).unwrap_err();
+        let expected = "an unusual notation in this file keeps the entries from being removed";
+        assert_eq!(problem.to_string(), expected);
     }
 
     #[test]

@@ -171,7 +171,7 @@ fn empty_member(root: &CstRootNode, path: &[String]) -> Result<Option<CstNode>, 
     let member = parent.and_then(|parent| parent.get(name));
     let is_empty = |it: &CstNode| {
         let is_container = it.as_object().is_some() || it.as_array().is_some();
-        is_container && it.children().iter().all(|it| it.is_token() || is_blank(it))
+        is_container && it.children().iter().all(|it| it.is_token() || is_space(it))
     };
     let member = member.filter(|it| it.value().as_ref().is_some_and(is_empty));
     Ok(member.map(CstNode::from))
@@ -181,8 +181,8 @@ fn empty_member(root: &CstRootNode, path: &[String]) -> Result<Option<CstNode>, 
 fn without(root: &CstRootNode, member: &CstNode) -> String {
     let comma = member.trailing_comma().map(CstNode::from);
     let end = comma.as_ref().unwrap_or(member);
-    let before: Vec<_> = member.previous_siblings().take_while(is_blank).collect();
-    let after: Vec<_> = end.next_siblings().take_while(is_blank).collect();
+    let before: Vec<_> = member.previous_siblings().take_while(is_space).collect();
+    let after: Vec<_> = end.next_siblings().take_while(is_space).collect();
     let previous = member.previous_siblings().nth(before.len());
     let next = end.next_siblings().nth(after.len());
     let is_bracket = |it: &CstNode| it.is_token() && !it.is_comma();
@@ -191,7 +191,7 @@ fn without(root: &CstRootNode, member: &CstNode) -> String {
     // The line break that ends a comment stays.
     let comment = previous.as_ref().and_then(CstNode::as_comment);
     let is_free = comment.is_none_or(|it| !it.is_line_comment());
-    let blanks = if is_first && is_last {
+    let white_space = if is_first && is_last {
         [before, after].concat()
     } else if after.iter().any(CstNode::is_newline) || is_last && is_free {
         before
@@ -199,7 +199,7 @@ fn without(root: &CstRootNode, member: &CstNode) -> String {
         after
     };
     let previous_comma = || member.previous_siblings().find(CstNode::is_comma);
-    for node in blanks.into_iter().chain(comma.or_else(previous_comma)) {
+    for node in white_space.into_iter().chain(comma.or_else(previous_comma)) {
         node.remove();
     }
     let mut text = root.to_string();
@@ -207,7 +207,7 @@ fn without(root: &CstRootNode, member: &CstNode) -> String {
     text
 }
 
-fn is_blank(node: &CstNode) -> bool {
+fn is_space(node: &CstNode) -> bool {
     node.is_whitespace() || node.is_newline()
 }
 
@@ -236,13 +236,13 @@ fn append(root: &CstRootNode, container: &CstNode, key: Option<&str>, value: &Va
 
     let bracket = container.children().pop();
     let before = || bracket.iter().flat_map(CstNode::previous_siblings);
-    let has_line = before().take_while(is_blank).any(|it| it.is_newline());
+    let has_line = before().take_while(is_space).any(|it| it.is_newline());
     let closing = if has_line { "" } else { &outer };
     let last = members.last();
     let has_comma = last.is_some_and(|it| it.trailing_comma().is_some());
     let comma = if has_comma { "," } else { "" };
     let mut text = root.to_string();
-    if let Some(content) = before().find(|it| !is_blank(it)) {
+    if let Some(content) = before().find(|it| !is_space(it)) {
         let member = format!("{inner}{key}{member}{comma}{closing}");
         text.insert_str(range(&content).end, &member);
     }

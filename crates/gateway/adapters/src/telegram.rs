@@ -390,6 +390,11 @@ impl Channel for TelegramChannel {
         self.outbound.send(outgoing).boxed()
     }
 
+    fn sends(&self, frame: &Frame) -> bool {
+        // Telegram has the messages of people already, and shows calls only while they run.
+        !matches!(frame, Frame::Said { .. } | Frame::Call { .. })
+    }
+
     fn live(&self, chat: &ChatRef, frame: &Frame) {
         self.outbound.live(chat, frame);
     }

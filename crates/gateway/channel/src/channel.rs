@@ -59,6 +59,12 @@ pub trait Channel: Send + Sync {
         None
     }
 
+    /// Returns whether [`send`](Self::send) does anything with a durable frame. Frames for which it does nothing are only
+    /// stored. The default is yes.
+    fn sends(&self, _frame: &Frame) -> bool {
+        true
+    }
+
     /// Returns whether anyone could answer a question in this chat now. The default is yes; a channel of connections
     /// returns whether one is open.
     fn can_ask(&self, _chat: &ChatRef) -> bool {

@@ -159,8 +159,8 @@ impl Store {
         self.read(queries::unsettled).await
     }
 
-    /// Stores durable frames, numbers them, and settles messages, in one transaction. The newest 1,000 frames of a chat
-    /// are kept, and all that have not left.
+    /// Stores durable frames, numbers them, and settles messages, in one transaction. All of them wait to be sent. The
+    /// newest 1,000 frames of a chat are kept, and all that have not left.
     ///
     /// # Errors
     ///
@@ -172,32 +172,22 @@ impl Store {
         frames: Vec<Frame>,
         settled: impl Into<Settled>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled.into(), true).await
+        self.append_queued(chat, frames, settled, |_| true).await
     }
 
-    /// Like [`append`](Self::append), for a channel whose clients read the stored frames themselves: nothing waits to
-    /// be sent.
+    /// Like [`append`](Self::append), but only the frames that `is_queued` accepts wait to be sent.
     ///
     /// # Errors
     ///
     /// Fails like [`append`](Self::append).
-    pub async fn append_shown(
+    pub async fn append_queued(
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
         settled: impl Into<Settled>,
+        is_queued: impl Fn(&Frame) -> bool + Send + 'static,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.store_frames(chat, frames, settled.into(), false).await
-    }
-
-    async fn store_frames(
-        &self,
-        chat: &ChatRef,
-        frames: Vec<Frame>,
-        settled: Settled,
-        is_queued: bool,
-    ) -> Result<Vec<ChatFrame>, StoreError> {
-        let chat = chat.clone();
+        let (chat, settled) = (chat.clone(), settled.into());
         let change = move |tables: &mut tables::Tables<'_>| {
             tables.append(&chat, frames, &settled, is_queued)
         };

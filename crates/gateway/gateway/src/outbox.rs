@@ -158,13 +158,18 @@ impl Outbox {
         let order = self.0.order.of(chat);
         let _first = order.lock().await;
         let channel = self.0.channel(chat);
-        if channel.is_some_and(|channel| channel.capabilities().speaks_frames) {
+        let can = channel.as_ref().map(|channel| channel.capabilities());
+        if can.is_some_and(|can| can.speaks_frames) {
             self.show(chat, frames, settled).await?;
             return Ok(BTreeSet::new());
         }
-        let stored = self.0.store.append(chat, frames, settled).await;
-        let stored = stored.map_err(publish_error)?;
-        let numbers: BTreeSet<u64> = stored.iter().filter_map(|frame| frame.seq).collect();
+        // Without a channel, all frames are given up, and that is reported.
+        let is_sent = move |frame: &Frame| channel.as_ref().is_none_or(|it| it.sends(frame));
+        let store = &self.0.store;
+        let stored = store.append_queued(chat, frames, settled, is_sent.clone());
+        let stored = stored.await.map_err(publish_error)?;
+        let sent = stored.iter().filter(|stored| is_sent(&stored.frame));
+        let numbers: BTreeSet<u64> = sent.filter_map(|stored| stored.seq).collect();
         if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
             self.send_later(chat, *first, *last);
         }
@@ -179,8 +184,8 @@ impl Outbox {
         frames: Vec<Frame>,
         settled: Settled,
     ) -> Result<(), PublishError> {
-        let stored = self.0.store.append_shown(chat, frames, settled).await;
-        for frame in stored.map_err(publish_error)? {
+        let stored = self.0.store.append_queued(chat, frames, settled, |_| false);
+        for frame in stored.await.map_err(publish_error)? {
             let outgoing = self.0.outgoing(chat, frame).await;
             if let Some(channel) = self.0.channel(chat) {
                 // A client that does not get it now reads it from the store.

@@ -227,6 +227,10 @@ impl Channel for WebhookChannel {
         Box::pin(async { Ok(Receipt::default()) })
     }
 
+    fn sends(&self, _frame: &Frame) -> bool {
+        false
+    }
+
     fn live(&self, _chat: &ChatRef, _frame: &Frame) {}
 
     fn can_ask(&self, _chat: &ChatRef) -> bool {

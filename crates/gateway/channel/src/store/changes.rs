@@ -123,13 +123,14 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Numbers durable frames and stores them, settles messages, and keeps the tail of a session. The frames wait to be sent if `is_queued`.
+    /// Numbers durable frames and stores them, settles messages, and keeps the tail of a session. The frames that `is_queued`
+    /// accepts wait to be sent.
     pub(super) fn append(
         &mut self,
         chat: &ChatRef,
         frames: Vec<Frame>,
         settled: &Settled,
-        is_queued: bool,
+        is_queued: impl Fn(&Frame) -> bool,
     ) -> Result<Vec<ChatFrame>, Failure> {
         if frames.iter().any(|frame| !frame.is_durable()) {
             let cause = format!("a frame for `{chat}` is not durable, so it cannot be stored");
@@ -146,7 +147,7 @@ impl Tables<'_> {
                 seq: Some(seq),
                 frame,
             };
-            encoded.push((seq, encode(&frame)?));
+            encoded.push((seq, encode(&frame)?, is_queued(&frame.frame)));
             stored.push(frame);
         }
         let queued = encode(&OutboxEntry { at: Some(self.now) })?;
@@ -158,9 +159,9 @@ impl Tables<'_> {
             let place = (DocumentKind::SessionTail.word(), key);
             self.documents.insert(place, tail.as_slice())?;
         }
-        for (seq, bytes) in &encoded {
+        for (seq, bytes, is_queued) in &encoded {
             self.frames.insert((key.as_str(), *seq), bytes.as_slice())?;
-            if is_queued {
+            if *is_queued {
                 self.outbox
                     .insert((key.as_str(), *seq), queued.as_slice())?;
             }

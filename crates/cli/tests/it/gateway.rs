@@ -81,7 +81,29 @@ fn settings_behind_a_link_whose_target_is_gone_are_an_error() {
     let ran = test.run();
     let (stderr, status) = ran.refusal();
     assert_eq!(status, 3, "{stderr}");
-    assert!(stderr.contains("cannot read the settings"), "{stderr}");
+    assert!(
+        stderr.contains("points to `gone.yaml`, which does not exist"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn settings_that_are_a_named_pipe_are_an_error_and_nothing_waits_for_its_writer() {
+    let test = gateway("check --no-journal").file(SETTINGS, "{}");
+    let settings = test.work().join(SETTINGS);
+    std::fs::remove_file(&settings).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&settings).status();
+    assert!(made.unwrap().success());
+    let ran = test.run();
+    let (stderr, status) = ran.refusal();
+    assert_eq!(status, 3, "{stderr}");
+    for part in [
+        "cannot read the settings",
+        "it is not a regular file",
+        "--gateway FILE",
+    ] {
+        assert!(stderr.contains(part), "{part} is not in {stderr}");
+    }
 }
 
 // G69

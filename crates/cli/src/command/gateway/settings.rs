@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent_args::AgentArgs;
 use tenterhook_channel::settings::Settings;
-use tenterhook_hookfile::{LoadError, Report, SourceText};
+use tenterhook_hookfile::{LoadError, Report, SourceText, read_text};
 use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::config_dir;
 use tenterhook_setup::error::CliError;
@@ -43,23 +43,21 @@ pub(super) fn read(args: &SettingsArgs, agent: &AgentArgs) -> Result<Settings, C
     let Some(path) = path else {
         return Ok(Settings::default());
     };
-    match fs::read_to_string(&path) {
-        Ok(text) => parsed(&path, &text),
-        // A link whose target is gone had settings, perhaps with limits.
-        Err(error)
-            if error.kind() == ErrorKind::NotFound
-                && args.file.is_none()
-                && fs::symlink_metadata(&path).is_err() =>
-        {
-            Ok(Settings::default())
-        }
-        Err(error) => {
-            let message = format!("cannot read the settings `{}`", path.display());
-            Err(CliError::new(Exit::Config, message)
-                .cause(&error)
-                .hint("name a file that you can read with `--gateway FILE`"))
-        }
+    // A link whose target is gone had settings, perhaps with limits.
+    let is_missing = fs::symlink_metadata(&path).is_err_and(|it| it.kind() == ErrorKind::NotFound);
+    if is_missing && args.file.is_none() {
+        return Ok(Settings::default());
     }
+    let text = read_text(&path).map_err(|problem| {
+        let problem = *problem;
+        let message = format!("cannot read the settings `{}`", path.display());
+        CliError {
+            causes: vec![problem.cause.unwrap_or(problem.message)],
+            ..CliError::new(Exit::Config, message)
+                .hint("name a regular file that you can read with `--gateway FILE`")
+        }
+    })?;
+    parsed(&path, &text)
 }
 
 /// Returns the files in project folders that look like settings, except the one that is used.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -227,9 +227,11 @@ impl Drop for HostStage {
     }
 }
 
-pub(crate) fn kill(signal: &str, process: u32) {
+/// Sends a signal. In a Turkish locale, `kill` of procps does not know `HUP`.
+pub(crate) fn kill(signal: &str, process: u32) -> ExitStatus {
     let args = [format!("-{signal}"), process.to_string()];
-    Command::new("kill").args(args).status().unwrap();
+    let mut kill = Command::new("kill");
+    kill.args(args).env("LC_ALL", "C").status().unwrap()
 }
 
 /// Waits until a process has ended.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::search_path::search_path;
+use crate::shim_stage::kill;
 
 /// The time limit for something that must happen.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -343,10 +344,7 @@ impl Running {
 
     /// Sends the program a signal.
     pub(crate) fn signal(&self, name: &str) {
-        let killed = Command::new("kill")
-            .args([&format!("-{name}"), &self.child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
+        assert!(kill(name, self.child.id()).success());
     }
 
     /// Waits for the program to end.

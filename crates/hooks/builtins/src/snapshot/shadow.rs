@@ -692,9 +692,13 @@ fn unusual_modes(_top: &Path, _paths: &[PathBuf]) -> Modes {
     Modes::new()
 }
 
+/// Sets the permissions of a file. A link has none of its own: the file that it leads to would get them.
 #[cfg(unix)]
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
+    if fs::symlink_metadata(path)?.is_symlink() {
+        return Ok(());
+    }
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 

@@ -143,11 +143,11 @@ async fn a_thousand_changed_files_come_back_to_the_byte_and_the_users_repository
     let odd_name = tree.path().join(OsStr::from_bytes(b"caf\xe9"));
     fs::write(&odd_name, "latin").unwrap();
     symlink("empty", tree.path().join("link")).unwrap();
-    fs::set_permissions(
-        tree.path().join("program"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    let program = tree.path().join("program");
+    let mode = fs::metadata(&program).unwrap().permissions().mode();
+    // Whoever may read it may run it, as git creates it with the umask of the test.
+    let mode = mode | (mode & 0o444) >> 2;
+    fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
     fs::set_permissions(
         tree.path().join("private"),
         fs::Permissions::from_mode(0o600),
@@ -193,6 +193,28 @@ async fn a_thousand_changed_files_come_back_to_the_byte_and_the_users_repository
         fs::read_to_string(tree.path().join("private")).unwrap(),
         "leaked"
     );
+}
+
+#[tokio::test]
+async fn a_link_that_comes_back_does_not_change_the_permissions_of_a_file_elsewhere() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let set_mode = |path: &Path| {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let (tree, elsewhere) = (WorkTree::new(), tempfile::tempdir().unwrap());
+    let (key, link) = (elsewhere.path().join("key"), tree.path().join("link"));
+    fs::write(&key, "secret").unwrap();
+    set_mode(&key);
+    symlink(&key, &link).unwrap();
+    turn(&tree, || {
+        fs::remove_file(&link).unwrap();
+        tree.write("link", "no link");
+        set_mode(&link);
+    })
+    .await;
+    shadow(&tree).await.undo(1, SAFE).await.unwrap();
+    assert_eq!(fs::read_link(&link).unwrap(), key);
+    assert_eq!(mode(&key), 0o600);
 }
 
 #[tokio::test]

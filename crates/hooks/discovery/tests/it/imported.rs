@@ -223,7 +223,7 @@ const EVENTS: &str = r#"{
     "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo be brief"}]}],
     "UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo '{\"decision\": \"block\", \"reason\": \"no secrets\"}'"}]}],
     "PostToolUse": [{"matcher": "Write|Edit", "hooks": [{"type": "command", "command": "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"PostToolUse\", \"additionalContext\": \"run the formatter\"}}'"}]}],
-    "PostToolUseFailure": [{"hooks": [{"type": "command", "command": "grep -o '\"error\":\"[a-z]*\"' >&2; exit 2"}]}],
+    "PostToolUseFailure": [{"hooks": [{"type": "command", "command": "grep -o '\"error\":\"[^\"]*\"' >&2; exit 2"}]}],
     "Stop": [{"hooks": [{"type": "command", "command": "echo run the tests >&2; exit 2"}]}]
   }
 }"#;

@@ -217,7 +217,7 @@ macro_rules! tool_event {
         $(, honours $honoured:tt)? { $($own:tt)* } $($rest:tt)*
     ) => {
         tool_event! {
-            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name, not before_model $(, honours $honoured)?]
+            @add [$(#[$meta])* $name = $text, $class, $run, subject tool_name $(, honours $honoured)?]
             [] [tool_name $($shared)*] [$($own)*] [$($rest)*]
         }
     };

@@ -193,3 +193,17 @@ fn older_spellings_of_the_end_of_a_turn_are_read() {
     assert_eq!(event.reason, TurnEndReason::Cancelled);
     assert_eq!(serde_json::to_value(&event).unwrap()["reason"], "cancelled");
 }
+
+#[test]
+fn only_answers_of_the_model_and_the_gateway_fire_events_that_do_not_precede_the_model() {
+    let later = EventKind::ALL.iter().map(|kind| kind.info());
+    let later: Vec<&str> = later
+        .filter(|info| !info.precedes_model)
+        .map(|info| info.name)
+        .collect();
+    // The budget of a run and the list of its tools are also looked at before the model is asked.
+    for name in ["token_budget_exceeded", "tools_disabled"] {
+        assert!(!later.contains(&name), "{name}");
+    }
+    assert_eq!(later.len(), 29, "{later:?}");
+}

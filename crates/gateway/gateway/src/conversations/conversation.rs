@@ -29,6 +29,7 @@ use crate::conversations::conversation_parts::ConversationParts;
 use crate::conversations::deliver::Delivery;
 use crate::conversations::places::{MAX_WAITING, Place, Places};
 use crate::conversations::reply::{Reply, publish, recipient};
+use crate::conversations::turn::INTERRUPTED;
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::message::IncomingPart;
@@ -41,9 +42,6 @@ const MAX_REQUESTS: usize = 16;
 
 /// How long a cancelled turn and the end of a session may take.
 const MAX_ENDING: Duration = Duration::from_mins(1);
-
-/// What the chat reads after a crash.
-const INTERRUPTED: &str = "I was interrupted before I could finish. Tools may have run. Write again if I should continue.";
 
 /// How many of the last frames of a chat are searched for the answer of an interrupted turn.
 const LAST_FRAMES: usize = 64;

@@ -35,12 +35,17 @@ use crate::conversations::gateway_events::{GatewayFailure, report_failure};
 use crate::conversations::profile::Profile;
 use crate::conversations::receive::NOT_CHECKED;
 use crate::conversations::spoken_answer::{is_replaceable, is_voice_only, remove_text};
-use crate::conversations::turn_control::{Cancellation, Pending, TurnControl, is_of_record};
+use crate::conversations::turn_control::{
+    Cancellation, Pending, TurnControl, extra_of, is_of_record,
+};
 use crate::conversations::turn_work::TurnWork;
 use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::outlet::{PublishError, Settled};
 use tenterhook_channel::store::InboxState;
+
+/// What the chat reads after a crash.
+pub(crate) const INTERRUPTED: &str = "I was interrupted before I could finish. Tools may have run. Write again if I should continue.";
 
 /// A turn of one session key.
 pub(crate) struct Turn {
@@ -155,6 +160,13 @@ impl Turn {
         let handle = opened.handle.clone();
         self.find_command(opened.profile.as_ref());
         let view = Arc::new(self.view(Some(opened)));
+        if self.continues_unknown(&agent) {
+            self.slot.put_back(agent).await;
+            self.start(&view).await?;
+            let failure = TurnFailure::plain("interrupted", INTERRUPTED.to_owned());
+            self.finish(&view, TurnEnd::Failed(failure), None).await;
+            return Ok(Vec::new());
+        }
         self.take_back_unanswered(&mut agent);
         self.slot.frontend.show(Some(Arc::clone(&view)));
         let has_hooks = EventKind::ALL
@@ -202,6 +214,18 @@ impl Turn {
         Ok(unheard)
     }
 
+    /// Returns whether the turn should continue a message that is not in the agent's session. The program was killed while
+    /// hooks saw the message, before the agent did. Only people know whether these hooks may run again.
+    fn continues_unknown(&self, agent: &Agent) -> bool {
+        let first = self.messages.first().map(|message| &message.record);
+        let continued = first.filter(|record| record.state == InboxState::Running);
+        continued.is_some_and(|record| {
+            let entries = agent.session().entries().iter().rev();
+            let mut messages = entries.filter_map(|entry| entry.message.as_ref());
+            !messages.any(|message| is_of_record(&message.extra, record))
+        })
+    }
+
     /// Removes the first message from the session if an earlier attempt added it and could not store that the turn runs,
     /// or ended before it could. Otherwise, the agent would read it twice.
     fn take_back_unanswered(&self, agent: &mut Agent) {
@@ -244,7 +268,7 @@ impl Turn {
             text: texts.join("\n\n"),
             images: images.collect(),
             source: first.map(Pending::source).unwrap_or_default(),
-            extra: first.map(Pending::extra).unwrap_or_default(),
+            extra: extra_of(&self.messages),
         }
     }
 

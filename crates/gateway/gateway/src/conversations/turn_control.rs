@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenterhook_agent::extension::ForeignCommand;
 use tenterhook_agent::{AgentHandle, CancellationToken, Prompt, SubmitOutcome};
 use tenterhook_protocol::event::{InputSource, MessageCancelReason, QueueKind, SenderRole};
@@ -14,7 +14,7 @@ use crate::conversations::receive::Heard;
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::current_role::rank;
 use tenterhook_channel::frame::{Frame, QueuedHow};
-use tenterhook_channel::store::InboxRecord;
+use tenterhook_channel::store::{InboxRecord, InboxState};
 
 /// The key of a message's `extra` that holds its number in the inbox.
 const INBOX_ID: &str = "inbox_id";
@@ -82,9 +82,24 @@ impl Pending {
     }
 }
 
+/// Returns what the session keeps about one prompt made of several messages. It is about the first one, and names all.
+pub(crate) fn extra_of(messages: &[Pending]) -> JsonObject {
+    let mut extra = messages.first().map(Pending::extra).unwrap_or_default();
+    if messages.len() > 1 {
+        let ids: Vec<_> = messages.iter().map(|message| message.record.id.0).collect();
+        extra.insert(INBOX_ID.to_owned(), json!(ids));
+    }
+    extra
+}
+
 /// Returns whether the `extra` of a message in a session names a message of the inbox.
 pub(crate) fn is_of_record(extra: &JsonObject, record: &InboxRecord) -> bool {
-    extra.get(INBOX_ID) == Some(&json!(record.id.0))
+    let id = json!(record.id.0);
+    match extra.get(INBOX_ID) {
+        Some(Value::Array(ids)) => ids.contains(&id),
+        Some(only) => *only == id,
+        None => false,
+    }
 }
 
 /// Returns the id in the channel of a message of the inbox, from the message's `extra`.
@@ -172,9 +187,10 @@ impl TurnControl {
     }
 
     /// Returns whether a message may be added to the turn while it runs. Someone with fewer rights than the turn may
-    /// not steer it.
+    /// not steer it. A message whose own turn was interrupted needs a turn, which looks whether the agent knows it.
     pub(crate) fn may_steer(&self, record: &InboxRecord) -> bool {
         record.message.chat == self.chat
+            && record.state != InboxState::Running
             && rank(record.role) >= rank(self.role)
             && !self.cancel.is_cancelled()
     }

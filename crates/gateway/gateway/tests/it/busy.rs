@@ -6,7 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::message::IncomingMessage;
-use tenterhook_channel::settings::{BusyMode, Settings};
+use tenterhook_channel::settings::{BusyMode, RestartMode, Settings};
+use tenterhook_channel::store::{InboxRecord, InboxState};
 use tenterhook_engine::event::{MessageDeliver, MessageReceive, SenderRole};
 use tenterhook_engine::{Effect, SessionId};
 use tenterhook_gateway::conversations::conversation::ChatTask;
@@ -160,6 +161,39 @@ async fn collected_messages_become_one_prompt() {
     stage.log.until("done", 2).await;
     assert_eq!(starts(&stage), ["start m1", "start m2 m3 m4"]);
     assert_eq!(stage.heard(1).last().unwrap(), "two\n\nthree\n\nfour");
+}
+
+#[tokio::test]
+async fn a_message_that_was_read_with_others_is_continued_after_a_crash() {
+    let script = "turns: [{text: first}, {error: away}, {text: third}]";
+    let settings = Settings {
+        busy: BusyMode::Collect,
+        on_restart: RestartMode::Resume,
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        calls: 0,
+        ..Options::default()
+    };
+    let stage = Stage::with(script, options);
+    stage.say("one").await;
+    stage.until_called(1).await;
+    stage.say("two").await;
+    let last = stage.record(|message| message.parts = texts(&["three"]));
+    let last = last.await;
+    stage.conversation().offer(last.clone()).unwrap();
+    stage.log.until("queued Collect", 2).await;
+    stage.answer_calls(10);
+    stage.log.until("done Failed", 1).await;
+    let interrupted = InboxRecord {
+        state: InboxState::Running,
+        ..last
+    };
+    let resumed = stage.conversation();
+    resumed.resume_interrupted(interrupted).await;
+    stage.until_called(3).await;
+    assert_eq!(stage.heard(2)[1], "two\n\nthree");
 }
 
 // G37

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::ApprovalChoice;
 use tenterhook_channel::settings::{BusyMode, RestartMode, Settings};
+use tenterhook_channel::store::{InboxRecord, InboxState};
 use tenterhook_engine::Effect;
 use tenterhook_engine::event::{
     MessageDeliver, MessagePart, MessageSend, SenderRole, UserPromptSubmit,
@@ -565,36 +566,77 @@ async fn a_session_goes_on_after_a_restart_until_new_is_said() {
     stage.until_settled().await;
 }
 
+/// Returns a stage with this mode, and a message whose turn ran when the program was killed.
+async fn interrupted(mode: RestartMode, script: &str) -> (Stage, InboxRecord) {
+    let settings = Settings {
+        on_restart: mode,
+        ..Settings::default()
+    };
+    let options = Options {
+        settings,
+        ..Options::default()
+    };
+    let stage = Stage::with(script, options);
+    let record = stage.record(|message| message.parts = texts(&["do it"]));
+    let record = record.await;
+    (stage, record)
+}
+
+fn running(record: InboxRecord) -> InboxRecord {
+    InboxRecord {
+        state: InboxState::Running,
+        ..record
+    }
+}
+
 #[tokio::test]
 async fn an_interrupted_turn_is_told_and_never_run_again() {
-    for mode in [RestartMode::Tell, RestartMode::Quiet, RestartMode::Resume] {
-        let settings = Settings {
-            on_restart: mode,
-            ..Settings::default()
-        };
-        let options = Options {
-            settings,
-            ..Options::default()
-        };
-        let stage = Stage::with("turns: [{text: going on}]", options);
-        let record = stage
-            .record(|message| message.parts = texts(&["do it"]))
-            .await;
-        stage.conversation().resume_interrupted(record).await;
+    for mode in [RestartMode::Tell, RestartMode::Quiet] {
+        let (stage, record) = interrupted(mode, "turns: [{text: going on}]").await;
+        let resumed = stage.conversation();
+        resumed.resume_interrupted(running(record)).await;
         stage.until_settled().await;
-        let calls = stage.requests.lock().len();
+        assert_eq!(stage.requests.lock().len(), 0);
         let lines = stage.lines();
-        match mode {
-            RestartMode::Tell => {
-                assert!(lines[2].starts_with("error interrupted"), "{lines:#?}");
-                assert_eq!((calls, lines[3].as_str()), (0, "done Failed"));
-            }
-            RestartMode::Quiet => assert_eq!((calls, lines.len()), (0, 0)),
-            RestartMode::Resume => {
-                assert_eq!(calls, 1);
-                assert!(!stage.heard(0).contains(&"do it".to_owned()));
-                assert_eq!(lines.last().unwrap(), "done Completed");
-            }
+        if mode == RestartMode::Tell {
+            assert!(lines[2].starts_with("error interrupted"), "{lines:#?}");
+            assert_eq!(lines[3], "done Failed");
+        } else {
+            assert_eq!(lines.len(), 0, "{lines:#?}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_interrupted_turn_is_continued_if_the_agent_has_read_its_message() {
+    let script = "turns: [{error: away}, {text: going on}]";
+    let (stage, record) = interrupted(RestartMode::Resume, script).await;
+    stage.conversation().offer(record.clone()).unwrap();
+    stage.log.until("done Failed", 1).await;
+    stage.stop(Duration::ZERO).await;
+    stage.restart();
+    let resumed = stage.conversation();
+    resumed.resume_interrupted(running(record)).await;
+    stage.log.until("done Completed", 1).await;
+    let heard = stage.heard(1);
+    assert_eq!(heard[0], "do it");
+    assert!(heard[1].contains("Its tools may have run"), "{heard:#?}");
+    assert_eq!(heard.len(), 2);
+    stage.until_settled().await;
+}
+
+// The program was killed while hooks saw the message, before it was in the session.
+#[tokio::test]
+async fn an_agent_is_not_asked_to_continue_a_message_that_it_has_never_read() {
+    let script = "turns: [{text: something else}]";
+    let (stage, record) = interrupted(RestartMode::Resume, script).await;
+    let resumed = stage.conversation();
+    resumed.resume_interrupted(running(record)).await;
+    stage.log.until("done Failed", 1).await;
+    stage.until_settled().await;
+    assert_eq!(stage.requests.lock().len(), 0, "the model was asked");
+    let lines = stage.lines();
+    let told = "error interrupted: I was interrupted before I could finish. Tools may have run. \
+                Write again if I should continue.";
+    assert!(lines.iter().any(|line| line == told), "{lines:#?}");
 }

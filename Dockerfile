@@ -9,8 +9,8 @@ WORKDIR /source
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/source/target \
-    cargo build --locked --profile dist -p tenterhook-cli \
-    && install -D -t /out target/dist/tenterhook target/dist/tenterhook-shim
+    cargo build --locked --release -p tenterhook-cli \
+    && install -D -t /out target/release/tenterhook target/release/tenterhook-shim
 
 FROM debian:bookworm-slim
 # Commands run in sh, snapshots need git, and hooks that call services need certificates.

@@ -69,7 +69,7 @@ function stageProgram(stage, manifest, { platform, program }) {
   const programs = [program, path.join(path.dirname(program), 'tenterhook-shim')];
   for (const built of programs) {
     if (!fs.statSync(built, { throwIfNoEntry: false })?.isFile()) {
-      throw new Refused(`\`${built}\` is not a file; build the program first: cargo build --profile dist -p tenterhook-cli`);
+      throw new Refused(`\`${built}\` is not a file; build the program first: cargo build --release -p tenterhook-cli`);
     }
   }
   const [system, cpu, libc] = platform.split('-');

@@ -138,14 +138,14 @@ const EXCEPTIONS: &[(&str, &str)] = &[("xtask/src/language.rs", "the phrases the
 const MAX_LINE: usize = 120;
 
 /// Returns a message for each phrase to avoid, as `file:line: …`.
-pub(crate) fn faults(root: &Path, only: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn problems(root: &Path, only: &[&str]) -> anyhow::Result<Vec<String>> {
     let rules = compile()?;
     let mut files = Vec::new();
     for place in PLACES {
         collect(&root.join(place), &mut files)?;
     }
     files.sort();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for file in files {
         let name = file.strip_prefix(root)?.to_string_lossy().into_owned();
         let is_wanted = only.is_empty() || only.iter().any(|prefix| name.starts_with(prefix));
@@ -154,18 +154,18 @@ pub(crate) fn faults(root: &Path, only: &[&str]) -> anyhow::Result<Vec<String>> 
         }
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {name}"))?;
         let paragraphs = if file.extension().is_some_and(|it| it == "md") {
-            faults.extend(long_lines(&name, &text));
+            problems.extend(long_lines(&name, &text));
             paragraphs_of_page(&text)
         } else {
             paragraphs_of_source(&text)
         };
         for paragraph in &paragraphs {
             for (rule, phrase, except) in &rules {
-                faults.extend(paragraph.faults(&name, rule, phrase, except.as_ref()));
+                problems.extend(paragraph.problems(&name, rule, phrase, except.as_ref()));
             }
         }
     }
-    Ok(faults)
+    Ok(problems)
 }
 
 type CompiledRule = (&'static Rule, Regex, Option<Regex>);
@@ -203,7 +203,7 @@ fn collect(place: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 }
 
 fn long_lines(name: &str, text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let mut is_fenced = false;
     let mut is_comment = false;
     for (index, line) in text.lines().enumerate() {
@@ -218,13 +218,13 @@ fn long_lines(name: &str, text: &str) -> Vec<String> {
         // A single word, such as a link, cannot be wrapped.
         let words = line.trim_start().trim_start_matches("- ");
         if is_prose && words.contains(' ') && length > MAX_LINE {
-            faults.push(format!(
+            problems.push(format!(
                 "{name}:{}: {length} characters; wrap the line at 100",
                 index + 1
             ));
         }
     }
-    faults
+    problems
 }
 
 /// Consecutive lines as one text.
@@ -249,7 +249,7 @@ impl Paragraph {
         before.map_or(0, |(_, number)| *number)
     }
 
-    fn faults(
+    fn problems(
         &self,
         name: &str,
         rule: &Rule,
@@ -336,7 +336,7 @@ mod tests {
             let file = root.path().join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, text).unwrap();
-            let found = faults(root.path(), &[]).unwrap();
+            let found = problems(root.path(), &[]).unwrap();
             match line {
                 None => assert!(found.is_empty(), "{text}: {found:?}"),
                 Some(line) => {

@@ -30,7 +30,7 @@ struct Page {
 
 /// Returns a message `file:line: …` for every relative link to a missing file or heading, and a message for
 /// every page of the book that is missing in its table of contents.
-pub(crate) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
+pub(crate) fn problems(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for place in PLACES {
         collect(&root.join(place), &mut files)?;
@@ -42,17 +42,17 @@ pub(crate) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         pages.insert(file, read(&text));
     }
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (file, page) in &pages {
         let name = file.strip_prefix(root)?.display();
         for (target, line, _) in &page.links {
-            if let Some(fault) = fault_of(file, target, &pages) {
-                faults.push(format!("{name}:{line}: {fault}"));
+            if let Some(problem) = fault_of(file, target, &pages) {
+                problems.push(format!("{name}:{line}: {problem}"));
             }
         }
     }
-    faults.extend(missing_in_contents(root, &pages)?);
-    Ok(faults)
+    problems.extend(missing_in_contents(root, &pages)?);
+    Ok(problems)
 }
 
 fn collect(place: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
@@ -179,11 +179,11 @@ fn missing_in_contents(
     let missing = pages
         .keys()
         .filter(|page| page.starts_with(&docs) && **page != contents && !listed.contains(*page));
-    let faults = missing.map(|page| {
+    let problems = missing.map(|page| {
         let page = page.strip_prefix(&docs)?;
         Ok(format!("docs/SUMMARY.md does not list {}", page.display()))
     });
-    faults.collect()
+    problems.collect()
 }
 
 /// Rewrites a book as a preprocessor of mdBook. A link to a file outside of `docs/` becomes its text and the
@@ -277,11 +277,11 @@ mod tests {
             fs::write(root.path().join("docs/how-to/a.md"), A).unwrap();
             let page = format!("# X\n\ntext\n[link]({target})\n");
             fs::write(root.path().join("docs/x.md"), page).unwrap();
-            let found = faults(root.path()).unwrap();
+            let found = problems(root.path()).unwrap();
             match expected {
                 None => assert!(found.is_empty(), "{found:?}"),
-                Some(fault) => {
-                    assert_eq!(found, [format!("docs/x.md:4: `{target}` {fault}")]);
+                Some(problem) => {
+                    assert_eq!(found, [format!("docs/x.md:4: `{target}` {problem}")]);
                 }
             }
         }
@@ -294,7 +294,7 @@ mod tests {
         fs::write(root.path().join("docs/SUMMARY.md"), "[A](a.md)\n").unwrap();
         fs::write(root.path().join("docs/a.md"), "# A\n").unwrap();
         fs::write(root.path().join("docs/b.md"), "# B\n").unwrap();
-        let found = faults(root.path()).unwrap();
+        let found = problems(root.path()).unwrap();
         assert_eq!(found, ["docs/SUMMARY.md does not list b.md"]);
     }
 

@@ -104,12 +104,12 @@ fn check(root: &Path) -> anyhow::Result<()> {
     let report = Report::of(root)?;
     let page = fs::read_to_string(root.join(PAGE))?;
     let (_, section, _) = parts(&page)?;
-    let mut faults = report.faults();
-    faults.extend(page::faults(&page, root, report.crates()));
-    if !faults.is_empty() {
+    let mut problems = report.problems();
+    problems.extend(page::problems(&page, root, report.crates()));
+    if !problems.is_empty() {
         bail!(
             "the structure of the workspace has problems:\n{}",
-            faults.join("\n")
+            problems.join("\n")
         );
     }
     if section != report.markdown() {
@@ -120,21 +120,24 @@ fn check(root: &Path) -> anyhow::Result<()> {
 }
 
 fn check_packages(root: &Path) -> anyhow::Result<()> {
-    let faults = packages::faults(root)?;
-    if !faults.is_empty() {
-        bail!("these packages cannot be published:\n{}", faults.join("\n"));
+    let problems = packages::problems(root)?;
+    if !problems.is_empty() {
+        bail!(
+            "these packages cannot be published:\n{}",
+            problems.join("\n")
+        );
     }
     println!("packages: metadata is complete, and all versions agree");
     Ok(())
 }
 
 fn check_language(root: &Path, places: &[&str]) -> anyhow::Result<()> {
-    let faults = language::faults(root, places)?;
-    if !faults.is_empty() {
+    let problems = language::problems(root, places)?;
+    if !problems.is_empty() {
         bail!(
             "found {} phrases to avoid; write who does what, in plain words:\n{}",
-            faults.len(),
-            faults.join("\n")
+            problems.len(),
+            problems.join("\n")
         );
     }
     println!("language: no phrases to avoid");
@@ -142,9 +145,9 @@ fn check_language(root: &Path, places: &[&str]) -> anyhow::Result<()> {
 }
 
 fn check_links(root: &Path) -> anyhow::Result<()> {
-    let faults = links::faults(root)?;
-    if !faults.is_empty() {
-        bail!("these links are broken:\n{}", faults.join("\n"));
+    let problems = links::problems(root)?;
+    if !problems.is_empty() {
+        bail!("these links are broken:\n{}", problems.join("\n"));
     }
     println!("links: every link leads to a page and a heading");
     Ok(())

@@ -22,11 +22,11 @@ const PYTHON: [&str; 2] = ["pyproject.toml", "sdk/python/pyproject.toml"];
 const NPM: &str = "sdk/javascript/tenterhook/package.json";
 
 /// Returns a message for each problem of the packages in the repository at `root`.
-pub(crate) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
+pub(crate) fn problems(root: &Path) -> anyhow::Result<Vec<String>> {
     let workspace = manifest(&root.join("Cargo.toml"))?;
     let version = text(&workspace, &["workspace", "package", "version"])
         .context("the manifest of the workspace has no `workspace.package.version`")?;
-    let mut faults = dependency_faults(&workspace, version);
+    let mut problems = dependency_faults(&workspace, version);
     for dir in packages(root)? {
         let manifest = manifest(&dir.join("Cargo.toml"))?;
         let name = dir.strip_prefix(root).unwrap_or(&dir).display().to_string();
@@ -34,16 +34,16 @@ pub(crate) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
             .into_iter()
             .chain(licence_faults(root, &dir))
             .chain(outside_faults(&dir)?);
-        faults.extend(found.map(|fault| format!("{name}: {fault}")));
+        problems.extend(found.map(|problem| format!("{name}: {problem}")));
     }
     for file in PYTHON {
         let found = manifest(&root.join(file))?;
         let found = text(&found, &["project", "version"]);
-        faults.extend(version_fault(file, found, version));
+        problems.extend(version_fault(file, found, version));
     }
-    faults.extend(npm_faults(root, version)?);
-    faults.extend(image_fault(root)?);
-    Ok(faults)
+    problems.extend(npm_faults(root, version)?);
+    problems.extend(image_fault(root)?);
+    Ok(problems)
 }
 
 /// Returns the folders of the crates that are published.
@@ -105,7 +105,7 @@ fn dependency_faults(workspace: &Table, version: &str) -> Vec<String> {
 }
 
 fn manifest_faults(manifest: &Table) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let package = manifest.get("package");
     let key = |key: &str| package.and_then(|it| it.get(key));
     for needed in [
@@ -116,14 +116,14 @@ fn manifest_faults(manifest: &Table) -> Vec<String> {
         "include",
     ] {
         if key(needed).is_none() {
-            faults.push(format!("the manifest has no `{needed}`"));
+            problems.push(format!("the manifest has no `{needed}`"));
         }
     }
     let count = |name| key(name).and_then(Value::as_array).map_or(0, Vec::len);
     for list in ["keywords", "categories"] {
         let count = count(list);
         if !(1..=MAX_KEYWORDS).contains(&count) {
-            faults.push(format!(
+            problems.push(format!(
                 "the manifest has {count} `{list}`; expected 1 to {MAX_KEYWORDS}"
             ));
         }
@@ -136,12 +136,12 @@ fn manifest_faults(manifest: &Table) -> Vec<String> {
     for (name, value) in dev.filter(|(name, _)| name.starts_with("tenterhook")) {
         if value.get("path").is_none() || value.get("version").is_some() {
             // Tests of lower crates use higher crates. With a version, neither could be published first.
-            faults.push(format!(
+            problems.push(format!(
                 "the dev-dependency `{name}` needs a `path` and no `version`, so that it is not published"
             ));
         }
     }
-    faults
+    problems
 }
 
 fn licence_faults(root: &Path, dir: &Path) -> Vec<String> {
@@ -160,7 +160,7 @@ fn licence_faults(root: &Path, dir: &Path) -> Vec<String> {
 
 /// Returns a message for each file that the sources include but that is not in the package.
 fn outside_faults(dir: &Path) -> anyhow::Result<Vec<String>> {
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let mut folders = vec![dir.join("src")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
@@ -169,11 +169,11 @@ fn outside_faults(dir: &Path) -> anyhow::Result<Vec<String>> {
                 folders.push(path);
             } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
                 let code = fs::read_to_string(&path)?;
-                faults.extend(outside(dir, &path, &code));
+                problems.extend(outside(dir, &path, &code));
             }
         }
     }
-    Ok(faults)
+    Ok(problems)
 }
 
 /// Returns a message for each file outside of `dir` that the code of the file `path` includes. Tests, at
@@ -181,19 +181,19 @@ fn outside_faults(dir: &Path) -> anyhow::Result<Vec<String>> {
 fn outside(dir: &Path, path: &Path, code: &str) -> Vec<String> {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let above = path.strip_prefix(dir).unwrap_or(path).components().count() - 1;
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for start in ["include_str!(\"", "include_bytes!(\"", "#[path = \""] {
         for rest in code.split(start).skip(1) {
             let named = rest.split('"').next().unwrap_or_default();
             if named.split('/').filter(|part| *part == "..").count() > above {
                 let path = path.strip_prefix(dir).unwrap_or(path).display();
-                faults.push(format!(
+                problems.push(format!(
                     "`{path}` includes `{named}`, which is not in the package"
                 ));
             }
         }
     }
-    faults
+    problems
 }
 
 /// Checks that the package for npm lists the packages with the program, in its own version.
@@ -202,21 +202,21 @@ fn npm_faults(root: &Path, version: &str) -> anyhow::Result<Vec<String>> {
     let manifest: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("cannot read {NPM}"))?;
     let found = manifest.get("version").and_then(serde_json::Value::as_str);
-    let mut faults: Vec<String> = version_fault(NPM, found, version).into_iter().collect();
+    let mut problems: Vec<String> = version_fault(NPM, found, version).into_iter().collect();
     let carriers = manifest
         .get("optionalDependencies")
         .and_then(serde_json::Value::as_object);
     for (name, found) in carriers.into_iter().flatten() {
-        faults.extend(version_fault(
+        problems.extend(version_fault(
             &format!("{NPM}: {name}"),
             found.as_str(),
             version,
         ));
     }
     if carriers.is_none_or(serde_json::Map::is_empty) {
-        faults.push(format!("{NPM} does not list a package with the program"));
+        problems.push(format!("{NPM} does not list a package with the program"));
     }
-    Ok(faults)
+    Ok(problems)
 }
 
 /// Checks that the container image is built with the toolchain of the repository.
@@ -254,9 +254,9 @@ mod tests {
             tenterhook-c = { path = '../c', version = '1' }
             tokio.workspace = true
         ";
-        let faults = manifest_faults(&manifest.parse().unwrap()).join("\n");
+        let problems = manifest_faults(&manifest.parse().unwrap()).join("\n");
         assert_eq!(
-            faults,
+            problems,
             "the manifest has 6 `keywords`; expected 1 to 5\n\
              the manifest has 0 `categories`; expected 1 to 5\n\
              the dev-dependency `tenterhook-b` needs a `path` and no `version`, so that it is not published\n\

@@ -72,20 +72,20 @@ impl Report {
     }
 
     /// Returns a message for every exceeded limit.
-    pub(crate) fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         for found in &self.crates {
             for files in &found.cycles {
-                faults.push(format!("import cycle: {}", files.join(", ")));
+                problems.push(format!("import cycle: {}", files.join(", ")));
             }
             let (file, lines) = &found.largest;
             if *lines > MAX_FILE {
-                faults.push(format!("{file}: {lines} lines, at most {MAX_FILE}"));
+                problems.push(format!("{file}: {lines} lines, at most {MAX_FILE}"));
             }
         }
         for (name, files) in self.types.iter().filter(|(_, files)| files.len() > 1) {
             let files: Vec<&str> = files.iter().map(String::as_str).collect();
-            faults.push(format!(
+            problems.push(format!(
                 "public type {name}: defined in {}",
                 files.join(" and ")
             ));
@@ -96,14 +96,14 @@ impl Report {
             ("floors", self.floors(), MAX_FLOORS),
         ] {
             if number > most {
-                faults.push(format!("{number} {what}, at most {most}"));
+                problems.push(format!("{number} {what}, at most {most}"));
             }
         }
         let p99 = self.share_of_functions(99);
         if p99 > MAX_P99 {
-            faults.push(format!("functions: p99 is {p99} lines, at most {MAX_P99}"));
+            problems.push(format!("functions: p99 is {p99} lines, at most {MAX_P99}"));
         }
-        faults
+        problems
     }
 
     /// Returns the number of groups. A crate that is in none counts as one.
@@ -177,8 +177,8 @@ impl Report {
                 text.push('\n');
             }
         }
-        for fault in self.faults() {
-            let _infallible = writeln!(text, "limit: {fault}");
+        for problem in self.problems() {
+            let _infallible = writeln!(text, "limit: {problem}");
         }
         text
     }
@@ -457,7 +457,7 @@ mod tests {
         ];
         let report = Report::of(workspace(&files).path()).unwrap();
         assert_eq!(
-            report.faults(),
+            report.problems(),
             ["public type Same: defined in crates/a/src/lib.rs and crates/b/src/lib.rs"]
         );
     }

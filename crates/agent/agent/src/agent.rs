@@ -15,7 +15,9 @@ use tenterhook_protocol::event::{
 };
 use tenterhook_protocol::{EntryId, JsonObject, Role, SessionId};
 use tenterhook_providers::{ModelId, ThinkingLevel};
-use tenterhook_tools::{Agents, RuleProblem, TRANSFER_TASK, TransferTask, add_background_tools};
+use tenterhook_tools::{
+    Agents, TRANSFER_TASK, TransferTask, UnmatchedRuleError, add_background_tools,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::active_session::ActiveSession;
@@ -107,7 +109,7 @@ impl Agent {
 
     /// Returns the permission rules that no tool call can match. `transfer_task` counts as a tool even if there is no
     /// agent to give tasks to.
-    pub fn unmatched_rules(&self) -> Vec<RuleProblem> {
+    pub fn unmatched_rules(&self) -> Vec<UnmatchedRuleError> {
         let toolbox = &self.config.toolbox;
         let is_missing = toolbox.get(TRANSFER_TASK).is_none();
         let also = is_missing.then_some(TRANSFER_TASK);

@@ -28,7 +28,7 @@ pub use self::replacement::add_script_tool;
 pub use self::session_hosts::SessionHosts;
 pub(crate) use self::session_request::SessionRequestParams;
 pub use self::session_request::{PendingRequest, SessionRequest};
-pub use tenterhook_tools::SchemaProblem;
+pub use tenterhook_tools::ArgumentSchemaError;
 use tenterhook_tools::{ArgumentSchema, InvalidInput, Progress, Tool, ToolContext, ToolFailure};
 
 /// The time limit of a tool or command that declares none: the default of kodelet.
@@ -63,7 +63,7 @@ impl ForeignTool {
     pub fn of_script(
         script: Arc<dyn ScriptServer>,
         tool: ScriptTool,
-    ) -> Result<Self, SchemaProblem> {
+    ) -> Result<Self, ArgumentSchemaError> {
         Ok(Self {
             server: Server::Script(script),
             renders_call: tool.renders_call,
@@ -82,7 +82,7 @@ impl ForeignTool {
     pub fn of_process(
         extension: Arc<ExtensionInForce>,
         tool: ExtensionTool,
-    ) -> Result<Self, SchemaProblem> {
+    ) -> Result<Self, ArgumentSchemaError> {
         let timeout = tool.timeout();
         Ok(Self {
             server: Server::Process(extension),
@@ -327,12 +327,12 @@ impl ForeignCommand {
             name: name.to_owned(),
             problem,
         };
-        let told = |error: WorkerError| failure(error.to_string());
+        let failed = |error: WorkerError| failure(error.to_string());
         match &self.server {
             Server::Script(script) => {
                 let session = session.as_str();
                 let run = script.run_command((name, args), session, self.timeout, cancel);
-                run.await.map_err(told)?;
+                run.await.map_err(failed)?;
                 Ok(CommandEnd::Done)
             }
             Server::Process(extension) => {
@@ -342,7 +342,7 @@ impl ForeignCommand {
                 let given = (&input, &invocation);
                 let extension = extension.get();
                 let run = extension.run_command(name, given, context, self.timeout, cancel);
-                match run.await.map_err(told)? {
+                match run.await.map_err(failed)? {
                     CommandOutput::Pass => Ok(CommandEnd::Passed),
                     CommandOutput::Respond { response } => Ok(CommandEnd::Respond(response)),
                     CommandOutput::RunAgent { prompt, .. } => Ok(CommandEnd::Prompt(prompt)),

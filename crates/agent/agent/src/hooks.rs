@@ -93,7 +93,7 @@ impl Hooks {
 
     /// Sends an event whose outcome is not used.
     pub(crate) async fn announce<E: Event>(&self, build: impl FnOnce() -> E) {
-        let _told = self.fire_always(build).await;
+        let _notified = self.fire_always(build).await;
     }
 
     /// Lets hooks replace a complete message before it is stored. Its role does not change, and neither does what its

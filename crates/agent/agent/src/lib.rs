@@ -111,6 +111,6 @@ pub use crate::user_command::{UserCommand, UserCommandError, UserCommandRun};
 pub use resource::{ResourcePlaces, Resources};
 pub use tenterhook_providers::ThinkingLevel;
 pub use tenterhook_tools::{
-    AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule,
-    RuleProblem, Tool, Toolbox,
+    AgentRestrictions, CommandPatterns, FolderRestriction, Permissions, ProtectedFiles, Rule, Tool,
+    Toolbox, UnmatchedRuleError,
 };

@@ -65,7 +65,7 @@ pub use crate::models_file::is_base_url;
 pub use crate::provider::{ModelEvent, ModelId, ModelRequest, Provider, Purpose};
 pub use crate::providers::{Providers, ProvidersError};
 pub use crate::remote::Remote;
-pub use crate::script::{ScriptError, TurnProblem};
+pub use crate::script::{ScriptError, ScriptedTurnError};
 pub use crate::scripted::Scripted;
 pub use crate::service::{ConnectError, Endpoint, Service};
 pub use crate::thinking::{InvalidThinkingLevel, ThinkingLevel};

@@ -46,14 +46,14 @@ pub enum ScriptError {
         /// The turn's column, from 1.
         column: u64,
         /// What is wrong with it.
-        problem: TurnProblem,
+        problem: ScriptedTurnError,
     },
 }
 
 /// The reasons why a turn is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum TurnProblem {
+pub enum ScriptedTurnError {
     /// It contains no answer.
     #[error("the turn has none of `text`, `reasoning`, `tool_calls`, `error`, `summary`, `judge`")]
     Empty,
@@ -180,7 +180,7 @@ impl Script {
             let kind = turn.kind();
             let queue = turns.entry(kind.clone()).or_default();
             if queue.turns.last().is_some_and(|last| last.repeat) {
-                return Err(refuse(TurnProblem::Unreachable {
+                return Err(refuse(ScriptedTurnError::Unreachable {
                     kind: kind.describe(),
                 }));
             }
@@ -227,7 +227,7 @@ impl Turn {
         }
     }
 
-    fn check(&self) -> Result<(), TurnProblem> {
+    fn check(&self) -> Result<(), ScriptedTurnError> {
         let says = [
             ("text", self.text.is_some()),
             ("reasoning", self.reasoning.is_some()),
@@ -240,13 +240,13 @@ impl Turn {
             ]);
             let excluded = others.chain([("for", self.subagent.is_some() && other != "error")]);
             if let Some((key, _)) = excluded.into_iter().find(|(_, present)| *present) {
-                return Err(TurnProblem::Excluded { key, other });
+                return Err(ScriptedTurnError::Excluded { key, other });
             }
         } else if says.iter().all(|(_, present)| !present) {
-            return Err(TurnProblem::Empty);
+            return Err(ScriptedTurnError::Empty);
         }
         if self.retryable.is_some() && self.error.is_none() {
-            return Err(TurnProblem::RetryableWithoutError);
+            return Err(ScriptedTurnError::RetryableWithoutError);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ const MAX_BACKTRACKS: usize = 100_000;
 /// The error for a schema that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("tool `{tool}` has an invalid JSON Schema: {problem}")]
-pub struct SchemaProblem {
+pub struct ArgumentSchemaError {
     /// The tool's name.
     pub tool: String,
     /// What is wrong, and where in the schema.
@@ -56,7 +56,7 @@ impl ArgumentSchema {
     ///
     /// # Errors
     /// Fails if the schema is invalid, or refers to another document.
-    pub fn compile(tool: &str, schema: Value) -> Result<Self, SchemaProblem> {
+    pub fn compile(tool: &str, schema: Value) -> Result<Self, ArgumentSchemaError> {
         let schema = of_object(schema);
         let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKS);
         let options = jsonschema::options()
@@ -67,7 +67,7 @@ impl ArgumentSchema {
                 schema,
                 validator: Arc::new(validator),
             }),
-            Err(error) => Err(SchemaProblem {
+            Err(error) => Err(ArgumentSchemaError {
                 tool: tool.to_owned(),
                 problem: describe(&error),
             }),

@@ -43,7 +43,7 @@ pub use crate::ancestry::{
     ProcessId, TenterhookAncestry, ancestor_running, is_below, is_run_by_tenterhook,
     tenterhook_ancestry,
 };
-pub use crate::argument_schema::{ArgumentSchema, SchemaProblem};
+pub use crate::argument_schema::{ArgumentSchema, ArgumentSchemaError};
 pub use crate::background_agent::{
     NAMES as BACKGROUND_TOOLS, RUN as RUN_BACKGROUND_AGENT, add as add_background_tools,
 };
@@ -52,7 +52,7 @@ pub use crate::excerpt::excerpt;
 pub use crate::failure::{InvalidInput, ToolFailure};
 pub use crate::file_access::blocking;
 pub use crate::list_directory::ListDirectory;
-pub use crate::permission::{Permissions, Rule, RuleProblem};
+pub use crate::permission::{Permissions, Rule, UnmatchedRuleError};
 pub use crate::progress::Progress;
 pub use crate::protected_file::{ProtectedFiles, ProtectedTarget, WriteGuard};
 pub use crate::read_file::{NAME as READ_FILE, ReadFile};

@@ -17,4 +17,4 @@ pub(crate) use self::argument::is_command_allowed;
 pub use self::rule::{InvalidRule, Rule};
 pub use self::rules::Permissions;
 pub use self::ruling::{Reach, Ruling, suggestion};
-pub use self::unmatched::RuleProblem;
+pub use self::unmatched::UnmatchedRuleError;

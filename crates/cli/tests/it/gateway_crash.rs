@@ -81,7 +81,7 @@ fn a_message_that_waited_during_a_restart_is_refused_if_its_sender_was_removed_m
     for part in ["`tg:41`", "not_admitted"] {
         assert!(noted.contains(part), "{noted}");
     }
-    // It was settled, so it does not come back with its sender.
+    // It was finished, so it does not come back with its sender.
     let restarted = restart(kill(running)).file(SETTINGS, &telegram.settings(RULES));
     let running = restarted.script(SCRIPT).start();
     probe(&telegram, 4);

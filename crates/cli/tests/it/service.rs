@@ -26,7 +26,7 @@ pub(crate) struct Service {
 }
 
 #[derive(Clone)]
-struct Desk {
+struct ServiceState {
     answers: Arc<Mutex<VecDeque<String>>>,
     seen: Arc<Mutex<Vec<Request>>>,
 }
@@ -35,13 +35,13 @@ impl Service {
     pub(crate) fn start(answers: impl IntoIterator<Item = String>) -> Self {
         let runtime = Runtime::new().unwrap();
         let seen = Arc::default();
-        let desk = Desk {
+        let state = ServiceState {
             answers: Arc::new(Mutex::new(answers.into_iter().collect())),
             seen: Arc::clone(&seen),
         };
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let url = format!("http://{}/v1/", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(desk);
+        let router = Router::new().fallback(answer).with_state(state);
         runtime.spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             _runtime: runtime,
@@ -55,14 +55,20 @@ impl Service {
     }
 }
 
-async fn answer(State(desk): State<Desk>, uri: Uri, headers: HeaderMap, body: String) -> Response {
+async fn answer(
+    State(state): State<ServiceState>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: String,
+) -> Response {
     let key = headers["authorization"].to_str().unwrap().to_owned();
     let body = serde_json::from_str(&body).unwrap();
-    desk.seen
+    state
+        .seen
         .lock()
         .unwrap()
         .push((uri.path().to_owned(), key, body));
-    let text = desk.answers.lock().unwrap().pop_front().unwrap();
+    let text = state.answers.lock().unwrap().pop_front().unwrap();
     Response::builder()
         .header("content-type", "text/event-stream")
         .body(Body::from(text))

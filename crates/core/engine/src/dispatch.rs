@@ -57,7 +57,7 @@ pub(crate) fn run_inline<E: Event>(
         hooks_run += 1;
         match call_inline(call, event, lineage.origin()) {
             Ok(None) => {}
-            answer => ended |= settle_inline(&call.hook, answer, event, &mut outcome),
+            answer => ended |= apply_answer_inline(&call.hook, answer, event, &mut outcome),
         }
     }
     if let Some(outcome) = &mut outcome {
@@ -82,7 +82,7 @@ fn call_inline<E: Event>(call: &InlineCall<E>, event: &E, origin: &Origin) -> An
 
 /// Applies one answer and returns whether it ends the series.
 #[cold]
-fn settle_inline<E: Event>(
+fn apply_answer_inline<E: Event>(
     hook: &Hook,
     answer: Answer,
     event: &mut E,
@@ -91,8 +91,8 @@ fn settle_inline<E: Event>(
     let info = event.info();
     let outcome = outcome.get_or_insert_default();
     let phase = hook.spec.phase;
-    let settled = settle(info, (hook, phase), answer, outcome, &mut InPlace(event));
-    settled.ends && runs_in_series(info, hook.spec.phase)
+    let applied = apply_answer(info, (hook, phase), answer, outcome, &mut InPlace(event));
+    applied.ends && runs_in_series(info, hook.spec.phase)
 }
 
 /// Clears `let_through` of failed hooks if another hook stopped the operation. Returns how many
@@ -251,7 +251,8 @@ impl<'a> PlanRun<'a> {
         let watch = HookWatch::start(self.conditions.shared, hook, &call);
         let run = run_step(hook, &call, self.conditions.with_records);
         let (answer, timing) = within(watch.as_ref(), run).await;
-        self.settle((hook, phase), answer, &timing, watch).await
+        self.record_answer((hook, phase), answer, &timing, watch)
+            .await
     }
 
     /// Handles a hook after the end of the series: it only observes, or it is skipped.
@@ -291,13 +292,13 @@ impl<'a> PlanRun<'a> {
             join_all(started).await
         };
         for (hook, (answer, timing)) in steps.into_iter().zip(answers) {
-            self.settle((hook, hook.spec.phase), answer, &timing, None)
+            self.record_answer((hook, hook.spec.phase), answer, &timing, None)
                 .await;
         }
     }
 
     /// Applies one answer, reports it to `watch` and returns whether it ends a series.
-    async fn settle(
+    async fn record_answer(
         &mut self,
         (hook, phase): (&Hook, Phase),
         mut answer: Answer,
@@ -318,21 +319,21 @@ impl<'a> PlanRun<'a> {
         if hook.spec.event.is_some() || hook.spec.phase != Phase::Observe {
             self.outcome.hooks_run += 1;
         }
-        let mut settled = settle(self.info, (hook, phase), answer, &mut self.outcome, event);
+        let mut applied = apply_answer(self.info, (hook, phase), answer, &mut self.outcome, event);
         if let Some((stop, ruling)) = ruled {
-            self.apply_ruling(hook, stop, ruling, &mut settled.summary);
+            self.apply_ruling(hook, stop, ruling, &mut applied.summary);
         }
         if let Some(watch) = watch {
             let newest = self.event.newest();
             let is_changed = !newest.is_same_version(watch.event());
             let rewritten = is_changed.then(|| newest.clone());
-            watch.end(settled.summary.verdict(), rewritten.as_ref());
+            watch.end(applied.summary.verdict(), rewritten.as_ref());
         }
         if self.conditions.with_records {
-            let record = self.record((hook, phase), settled.summary, timing);
+            let record = self.record((hook, phase), applied.summary, timing);
             self.runs.push(record);
         }
-        settled.ends
+        applied.ends
     }
 
     /// Returns the denial in an answer, if the user may lift it. A failed hook has denied nothing.
@@ -683,25 +684,25 @@ fn summarise(info: &EventInfo, phase: Phase, answer: &Answer) -> Summary {
     }
 }
 
-struct Settled {
+struct AppliedAnswer {
     summary: Summary,
     ends: bool,
 }
 
 /// Checks one answer, applies its rewrites, replaces a failure with the effect of the hook's
 /// policy, and folds the effect.
-fn settle(
+fn apply_answer(
     info: &EventInfo,
     (hook, phase): (&Hook, Phase),
     answer: Answer,
     outcome: &mut AnyOutcome,
     event: &mut (impl Change + ?Sized),
-) -> Settled {
+) -> AppliedAnswer {
     let mut refused_stop = None;
     let answer = match answer {
         Ok(Some(effect)) => Ok(effect),
         Ok(None) => {
-            return Settled {
+            return AppliedAnswer {
                 summary: Summary::of_no_opinion(),
                 ends: false,
             };
@@ -742,7 +743,7 @@ fn settle(
     } else {
         fold(outcome, &hook.spec.id, effect);
     }
-    Settled { summary, ends }
+    AppliedAnswer { summary, ends }
 }
 
 /// Returns the part of an effect that stops the operation, if the event honours it.

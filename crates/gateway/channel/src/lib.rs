@@ -7,7 +7,7 @@
 //!   [`Inlet`](channel::Inlet), and sends what it gets. The gateway implements [`Intake`](channel::Intake), which is
 //!   behind the inlet.
 //! - [`message`] has what comes in, and [`frame`] has what goes out. [`chat`] has the names of channels, chats and
-//!   senders. An [`Outlet`](outlet::Outlet) shows frames to a chat.
+//!   senders. An [`Publisher`](publisher::Publisher) shows frames to a chat.
 //! - [`settings`] has the contents of `gateway.yaml`. [`channel_secrets`] reads the secrets that the file names.
 //! - [`admission`] decides who may talk to the agent. [`pairing`] admits senders by a code, [`token`] has the access
 //!   tokens of the page and of HTTP, and [`rate`] limits senders. [`current_role`] judges the sender of an earlier message
@@ -69,9 +69,9 @@ pub mod labels;
 pub mod live_settings;
 pub mod media_folder;
 pub mod message;
-pub mod outlet;
 pub mod pairing;
 mod private_folder;
+pub mod publisher;
 pub mod rate;
 pub mod secret;
 pub mod settings;

@@ -26,8 +26,8 @@ use crate::chat::ChatRef;
 use crate::frame::Media;
 use crate::labels::clean_label;
 use crate::message::MediaKind;
-use crate::outlet::SavedMedia;
 use crate::private_folder;
+use crate::publisher::SavedMedia;
 
 /// The folder in the state folder with the files that people sent.
 pub const MEDIA_FOLDER: &str = "media";

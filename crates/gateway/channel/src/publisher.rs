@@ -10,17 +10,17 @@ use crate::chat::ChatRef;
 use crate::frame::{Frame, Media};
 use crate::message::MediaRef;
 
-pub use crate::store::Settled;
+pub use crate::store::InboxUpdate;
 
 /// Shows frames to the chats they belong to.
-pub trait Outlet: Send + Sync {
+pub trait Publisher: Send + Sync {
     /// Returns what the chat's channel can do. `None` if the channel does not exist any more.
     fn capabilities(&self, chat: &ChatRef) -> Option<ChannelCapabilities>;
 
     /// Shows a frame that is not durable. It never blocks, and the frame may be lost.
     fn live(&self, chat: &ChatRef, frame: &Frame);
 
-    /// Stores durable frames, and settles messages of the inbox, in one transaction. Then the frames are sent in order.
+    /// Stores durable frames, and changes the states of messages of the inbox, in one transaction. Then the frames are sent in order.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ pub trait Outlet: Send + Sync {
         &'a self,
         chat: &'a ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> BoxFuture<'a, Result<(), PublishError>>;
 
     /// Fetches a file of an admitted message and keeps a copy.

@@ -23,8 +23,8 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
 pub use self::record::{
-    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState, QueueDepth,
-    Recorded, Settled, StoreError,
+    ChatQueues, ChatSummary, DocumentKind, FramePage, InboxId, InboxRecord, InboxState,
+    InboxUpdate, QueueDepth, Recorded, StoreError,
 };
 
 pub use self::file::{RESTORING, STORE_FILE};
@@ -142,9 +142,13 @@ impl Store {
             .await
     }
 
-    /// Changes the state of messages. Messages that are settled are removed, and keep their state.
-    pub async fn settle(&self, ids: Vec<InboxId>, state: InboxState) -> Result<(), StoreError> {
-        let change = move |tables: &mut tables::Tables<'_>| tables.settle(&ids, &state);
+    /// Changes the state of messages. Messages that are finished are removed, and keep their state.
+    pub async fn set_inbox_state(
+        &self,
+        ids: Vec<InboxId>,
+        state: InboxState,
+    ) -> Result<(), StoreError> {
+        let change = move |tables: &mut tables::Tables<'_>| tables.set_inbox_state(&ids, &state);
         self.writer.write(change).await
     }
 
@@ -154,12 +158,12 @@ impl Store {
         self.writer.write(change).await
     }
 
-    /// Returns all messages that are not settled, the oldest first.
-    pub async fn unsettled(&self) -> Result<Vec<InboxRecord>, StoreError> {
-        self.read(queries::unsettled).await
+    /// Returns all messages that are not finished, the oldest first.
+    pub async fn unfinished(&self) -> Result<Vec<InboxRecord>, StoreError> {
+        self.read(queries::unfinished).await
     }
 
-    /// Stores durable frames, numbers them, and settles messages, in one transaction. All of them wait to be sent. The
+    /// Stores durable frames, numbers them, and changes the states of messages, in one transaction. All of them wait to be sent. The
     /// newest 1,000 frames of a chat are kept, and all that have not left.
     ///
     /// # Errors
@@ -170,9 +174,9 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: impl Into<Settled>,
+        update: impl Into<InboxUpdate>,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        self.append_queued(chat, frames, settled, |_| true).await
+        self.append_queued(chat, frames, update, |_| true).await
     }
 
     /// Like [`append`](Self::append), but only the frames that `is_queued` accepts wait to be sent.
@@ -184,13 +188,12 @@ impl Store {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: impl Into<Settled>,
+        update: impl Into<InboxUpdate>,
         is_queued: impl Fn(&Frame) -> bool + Send + 'static,
     ) -> Result<Vec<ChatFrame>, StoreError> {
-        let (chat, settled) = (chat.clone(), settled.into());
-        let change = move |tables: &mut tables::Tables<'_>| {
-            tables.append(&chat, frames, &settled, is_queued)
-        };
+        let (chat, update) = (chat.clone(), update.into());
+        let change =
+            move |tables: &mut tables::Tables<'_>| tables.append(&chat, frames, &update, is_queued);
         self.writer.write(change).await
     }
 

@@ -20,7 +20,7 @@ use crate::reload::{ReloadRequester, Reloads};
 use crate::running::{LinkedPage, Running};
 use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::message::MediaKind;
-use tenterhook_channel::outlet::{Outlet as _, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, Publisher as _};
 
 /// How long a request waits until a message is delivered. It is shorter than a request may take.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(45);
@@ -211,7 +211,7 @@ impl Commands {
         let mut ends = running.outbox.ends();
         let published = running
             .outbox
-            .accept(&chat, frames, Settled::default())
+            .accept(&chat, frames, InboxUpdate::default())
             .await;
         let mut missing = published.map_err(described)?;
         if !send.wait {

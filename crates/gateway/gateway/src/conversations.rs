@@ -15,7 +15,7 @@
 //! - [`GatewayEvents`](gateway_events::GatewayEvents) has the events of the gateway itself.
 //!
 //! A conversation knows no service: it reads messages from the store and shows frames to an
-//! [`Outlet`](tenterhook_channel::outlet::Outlet). Who may write is decided before, in `tenterhook-channel`.
+//! [`Publisher`](tenterhook_channel::publisher::Publisher). Who may write is decided before, in `tenterhook-channel`.
 
 mod agent_slot;
 pub mod approvals;

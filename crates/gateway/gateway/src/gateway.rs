@@ -35,7 +35,7 @@ use crate::reload::{ReloadSource, Reloads};
 use crate::router::Router;
 pub use crate::running::GatewayEnd;
 use crate::running::{GatewayViews, LinkedPage, Running};
-use crate::secrets::{SecretsProblem, read_channel_secrets};
+use crate::secrets::{SecretsError, read_channel_secrets};
 use tenterhook_channel::channel::Channel;
 use tenterhook_channel::chat::ChannelId;
 use tenterhook_channel::current_role::CurrentRoles;
@@ -143,11 +143,11 @@ pub enum StartError {
     },
 }
 
-impl From<SecretsProblem> for StartError {
-    fn from(problem: SecretsProblem) -> Self {
+impl From<SecretsError> for StartError {
+    fn from(problem: SecretsError) -> Self {
         match problem {
-            SecretsProblem::Settings(text) => Self::Settings(text),
-            SecretsProblem::Unreadable => Self::State(problem.to_string()),
+            SecretsError::Settings(text) => Self::Settings(text),
+            SecretsError::Unreadable => Self::State(problem.to_string()),
         }
     }
 }
@@ -274,7 +274,7 @@ impl Gateway {
         let router = Router::new(Arc::new(ConversationParts {
             profile: profile.into(),
             store: store.clone(),
-            outlet: Arc::new(outbox.clone()),
+            publisher: Arc::new(outbox.clone()),
             approvals: approvals.clone(),
             events: events.clone(),
             turns: FairPlaces::new(opened.settings.turns.max),

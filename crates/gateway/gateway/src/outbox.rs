@@ -22,7 +22,7 @@ use tenterhook_channel::chat::{ChannelId, ChatRef};
 use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaRef;
-use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, PublishError, Publisher, SavedMedia};
 use tenterhook_channel::store::{Store, StoreError};
 
 /// How long an answer is tried.
@@ -110,16 +110,16 @@ impl Outbox {
         self.0.ends.subscribe()
     }
 
-    /// Stores frames like [`publish`](Outlet::publish). Returns the numbers of those that are still to be sent.
+    /// Stores frames like [`publish`](Publisher::publish). Returns the numbers of those that are still to be sent.
     pub(crate) async fn accept(
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> Result<BTreeSet<u64>, PublishError> {
         // The caller may give up at any time. A frame that is stored must be sent all the same.
         let (outbox, chat) = (self.clone(), chat.clone());
-        let storing = async move { outbox.store_and_send(&chat, frames, settled).await };
+        let storing = async move { outbox.store_and_send(&chat, frames, update).await };
         let stored = tokio::spawn(storing).await;
         stored.unwrap_or_else(|error| Err(publish_error(error)))
     }
@@ -153,20 +153,20 @@ impl Outbox {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> Result<BTreeSet<u64>, PublishError> {
         let order = self.0.order.of(chat);
         let _first = order.lock().await;
         let channel = self.0.channel(chat);
         let can = channel.as_ref().map(|channel| channel.capabilities());
         if can.is_some_and(|can| can.speaks_frames) {
-            self.show(chat, frames, settled).await?;
+            self.show(chat, frames, update).await?;
             return Ok(BTreeSet::new());
         }
         // Without a channel, all frames are given up, and that is reported.
         let is_sent = move |frame: &Frame| channel.as_ref().is_none_or(|it| it.sends(frame));
         let store = &self.0.store;
-        let stored = store.append_queued(chat, frames, settled, is_sent.clone());
+        let stored = store.append_queued(chat, frames, update, is_sent.clone());
         let stored = stored.await.map_err(publish_error)?;
         let sent = stored.iter().filter(|stored| is_sent(&stored.frame));
         let numbers: BTreeSet<u64> = sent.filter_map(|stored| stored.seq).collect();
@@ -182,9 +182,9 @@ impl Outbox {
         &self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> Result<(), PublishError> {
-        let stored = self.0.store.append_queued(chat, frames, settled, |_| false);
+        let stored = self.0.store.append_queued(chat, frames, update, |_| false);
         for frame in stored.await.map_err(publish_error)? {
             let outgoing = self.0.outgoing(chat, frame).await;
             if let Some(channel) = self.0.channel(chat) {
@@ -397,7 +397,7 @@ fn publish_error(error: impl std::fmt::Display) -> PublishError {
     }
 }
 
-impl Outlet for Outbox {
+impl Publisher for Outbox {
     fn capabilities(&self, chat: &ChatRef) -> Option<ChannelCapabilities> {
         self.0.channel(chat).map(|channel| channel.capabilities())
     }
@@ -412,9 +412,9 @@ impl Outlet for Outbox {
         &'a self,
         chat: &'a ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> BoxFuture<'a, Result<(), PublishError>> {
-        Box::pin(async move { self.accept(chat, frames, settled).await.map(drop) })
+        Box::pin(async move { self.accept(chat, frames, update).await.map(drop) })
     }
 
     fn fetch<'a>(

@@ -288,14 +288,14 @@ mod tests {
             let engine = Engine::new();
             let failed = Arc::new(|_| {});
             let outbox = Outbox::new(store.clone(), media.clone(), BTreeMap::new(), failed);
-            let outlet = Arc::new(outbox);
+            let publisher = Arc::new(outbox);
             let settings = LiveSettings::from(Settings::default());
             let parts = ConversationParts {
                 events: GatewayEvents::new(&engine, "/"),
                 profile: (Arc::new(Unopened(engine)) as Arc<dyn Profile>).into(),
                 store: store.clone(),
-                approvals: OpenQuestions::new(Arc::clone(&outlet) as _, None),
-                outlet,
+                approvals: OpenQuestions::new(Arc::clone(&publisher) as _, None),
+                publisher,
                 turns: FairPlaces::new(1),
                 receives: ReceiveLimits::new(1),
                 roles: CurrentRoles::new(settings.clone(), Pairings::new(store.clone())),
@@ -380,7 +380,7 @@ mod tests {
         }
         assert!(stage.cancel("1", "ada").await);
         assert!(!stage.cancel("1", "ada").await);
-        let left = stage.store.unsettled().await.unwrap();
+        let left = stage.store.unfinished().await.unwrap();
         let senders: Vec<_> = left
             .iter()
             .map(|record| &*record.message.sender.id)

@@ -266,14 +266,14 @@ impl Running {
             let text = format!("cannot read the answers of the last run: {error}");
             (self.observer)(GatewayNotice::Failure(text));
         }
-        let unsettled = match self.store.unsettled().await {
-            Ok(unsettled) => unsettled,
+        let unfinished = match self.store.unfinished().await {
+            Ok(unfinished) => unfinished,
             Err(error) => {
                 let text = format!("cannot read the messages of the last run: {error}");
                 return (self.observer)(GatewayNotice::Failure(text));
             }
         };
-        for mut record in unsettled {
+        for mut record in unfinished {
             match self
                 .router
                 .roles()
@@ -301,7 +301,7 @@ impl Running {
         let chat = &record.message.chat;
         let text = if let CurrentRoleError::Refused { refusal } = error {
             let refused = InboxState::Refused(refusal.code().to_owned());
-            match self.store.settle(vec![record.id], refused).await {
+            match self.store.set_inbox_state(vec![record.id], refused).await {
                 Ok(()) => format!("a message of the last run in `{chat}` was refused: {error}"),
                 Err(failure) => format!("cannot refuse a message in `{chat}`: {failure}"),
             }
@@ -418,7 +418,7 @@ impl Running {
     pub(crate) async fn sweep_files(self: Arc<Self>, stop: CancellationToken) {
         loop {
             // Without knowing what waits, nothing is removed.
-            if let Ok(waiting) = self.store.unsettled().await {
+            if let Ok(waiting) = self.store.unfinished().await {
                 let files = waiting.iter().flat_map(|record| &record.message.parts);
                 let ids: HashSet<&str> = files
                     .filter_map(|part| match part {

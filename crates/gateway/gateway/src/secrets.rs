@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Why the secrets cannot be used.
 #[derive(Debug, Error)]
-pub(crate) enum SecretsProblem {
+pub(crate) enum SecretsError {
     /// The settings or the secrets are wrong.
     #[error("{0}")]
     Settings(String),
@@ -24,15 +24,15 @@ pub(crate) enum SecretsProblem {
 pub(crate) async fn read_channel_secrets(
     settings: &Arc<Settings>,
     tokens: &Tokens,
-) -> Result<BTreeMap<ChannelId, HiddenSecret>, SecretsProblem> {
+) -> Result<BTreeMap<ChannelId, HiddenSecret>, SecretsError> {
     let (settings, tokens) = (Arc::clone(settings), tokens.clone());
     let read = move || read_secrets(&settings, |text| tokens.check(text).is_ok());
     match tokio::task::spawn_blocking(read).await {
         Ok(Ok(secrets)) => Ok(secrets),
         Ok(Err(errors)) => {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            Err(SecretsProblem::Settings(errors.join("\n")))
+            Err(SecretsError::Settings(errors.join("\n")))
         }
-        Err(_) => Err(SecretsProblem::Unreadable),
+        Err(_) => Err(SecretsError::Unreadable),
     }
 }

@@ -25,7 +25,7 @@ use tenterhook_channel::chat::{ChannelId, ChatRef, MAX_FOREIGN_ID, Sender};
 use tenterhook_channel::frame::{ChatFrame, Frame};
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MAX_TEXT, MediaKind, MediaRef};
-use tenterhook_channel::outlet::SavedMedia;
+use tenterhook_channel::publisher::SavedMedia;
 use tenterhook_channel::store::Store;
 
 /// The media types of audio that clients play, the best first.

@@ -66,7 +66,7 @@ mod hook_folder;
 mod hook_spec;
 mod inspect;
 mod language;
-mod load_fault;
+mod load_problem;
 mod loadable_sources;
 mod locate;
 mod probe;

@@ -22,7 +22,7 @@ use tenterhook_hookfile::{EXTENSIONS, has_extension, is_cases_file, misnamed_as_
 
 use crate::disabled::DisabledSources;
 use crate::project::project_folders;
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_hookfile::link::dead_link;
 use tenterhook_trust::Trust;
 use tenterhook_trust::{Project, TENTERHOOK, is_hook_folder};
@@ -266,9 +266,9 @@ fn misnamed_in(config: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the fault of a file whose name differs from a hook file's only in case, or that has the name of
+/// Returns the problem of a file whose name differs from a hook file's only in case, or that has the name of
 /// a file with test cases without being one. Its hooks would silently not be found.
-pub(crate) fn misnamed(path: &Path) -> Option<Fault> {
+pub(crate) fn misnamed(path: &Path) -> Option<SourceProblem> {
     let [folder, file] = HOOKS;
     let name = path.file_name()?.to_str()?;
     let is_below = path.parent().and_then(Path::file_name) == Some(OsStr::new(folder));
@@ -290,7 +290,7 @@ pub(crate) fn misnamed(path: &Path) -> Option<Fault> {
         (false, false) => return None,
     };
     (name != expected).then(|| {
-        Fault::from("a file with this name is not loaded")
+        SourceProblem::from("a file with this name is not loaded")
             .hint(format!("rename it to `{expected}`"))
     })
 }
@@ -312,7 +312,7 @@ mod tests {
             ("config/hooks.d/guard.yaml~", None),
             ("config/hooks.d/guard.YAML.disable", None),
         ] {
-            let hint = misnamed(Path::new(path)).and_then(|fault| fault.hint);
+            let hint = misnamed(Path::new(path)).and_then(|problem| problem.hint);
             let rename = expected.map(|name| format!("rename it to `{name}`"));
             assert_eq!(hint, rename, "{path}");
         }

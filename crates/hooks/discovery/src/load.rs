@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use tenterhook_engine::{EventName, HookSpec, Layer};
 use tenterhook_hookfile::{
-    BrokenSource, Fault, HookDeclaration, HookLine, ImportEntry, LoadError, Problem, Report,
-    SourceText, declare_lines, read_imported, read_text,
+    BrokenSource, HookDeclaration, HookLine, ImportEntry, LoadError, Problem, Report,
+    SourceProblem, SourceText, declare_lines, read_imported, read_text,
 };
 use tenterhook_systems::host::{HostAgent, LostEvent};
 use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge, resolved};
@@ -99,7 +99,7 @@ fn load_part(
     let is_disabled = options.disabled.contains(path, layer);
     let misnamed = layers::misnamed(path).filter(|_| layer != Layer::Explicit);
     let text = match misnamed {
-        Some(fault) => Err(Box::new(fault.into_problem(path))),
+        Some(problem) => Err(Box::new(problem.into_problem(path))),
         None => read_text(path),
     };
     let mut imports = Vec::new();
@@ -135,10 +135,10 @@ fn refuse_nested((mut file, loaded): Part, nested: &[ImportedFile]) -> Part {
     if nested.is_empty() {
         return (file, loaded);
     }
-    let fault = Fault::from("an imported file imports other files".to_owned());
-    let fault = fault.hint("import those files directly");
+    let problem = SourceProblem::from("an imported file imports other files".to_owned());
+    let problem = problem.hint("import those files directly");
     file.is_broken = true;
-    let broken = BrokenSource::of(&file.path, file.layer, "tenterhook", fault);
+    let broken = BrokenSource::of(&file.path, file.layer, "tenterhook", problem);
     (file, Err(Box::new(broken)))
 }
 
@@ -268,7 +268,12 @@ fn add_missing(file: &LoadedFile, options: &LoadOptions, loaded: &mut Loaded) ->
 
 /// Reports that an approved hook of a file is not in force.
 fn absent_hook(file: &LoadedFile, reason: String) -> BrokenSource {
-    BrokenSource::of(&file.path, file.layer, "tenterhook", Fault::from(reason))
+    BrokenSource::of(
+        &file.path,
+        file.layer,
+        "tenterhook",
+        SourceProblem::from(reason),
+    )
 }
 
 fn broken(path: &Path, layer: Layer, system: &'static str, problems: Vec<Problem>) -> BrokenSource {

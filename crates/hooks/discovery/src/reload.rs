@@ -101,7 +101,7 @@ pub struct Reloader {
     extensions: Vec<FoundExtension>,
     watch: Option<Watch>,
     /// The problems that were already reported.
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl Reloader {
@@ -128,7 +128,7 @@ impl Reloader {
             #[cfg(feature = "workers")]
             extensions: Vec::new(),
             watch: None,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -230,8 +230,8 @@ impl Reloader {
             }
             None => Vec::new(),
         };
-        let told = std::mem::replace(&mut self.told, problems.clone());
-        problems.retain(|problem| !told.contains(problem));
+        let before = std::mem::replace(&mut self.reported, problems.clone());
+        problems.retain(|problem| !before.contains(problem));
         Reloaded { changes, problems }
     }
 

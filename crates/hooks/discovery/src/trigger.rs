@@ -169,7 +169,7 @@ impl Trigger {
                 .with_result(ToolResult::error(&blocked.reason))
                 .with_blocked(true)
         };
-        let _told = dispatcher.dispatch_with(event).await;
+        let _notified = dispatcher.dispatch_with(event).await;
     }
 
     /// Runs the hooks when the model has finished. Returns follow-up messages that keep the agent running,
@@ -199,7 +199,7 @@ impl Trigger {
                 .with_turn_number(turn_number)
                 .with_response(response.to_owned())
         };
-        let _told = dispatcher.dispatch_with(event).await;
+        let _notified = dispatcher.dispatch_with(event).await;
     }
 }
 

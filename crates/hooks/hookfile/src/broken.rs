@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tenterhook_engine::Layer;
 
-use crate::fault::Fault;
 use crate::problem::{Problem, Severity, lossy};
 use crate::source::SourceText;
+use crate::source_problem::SourceProblem;
 
 /// A source of hooks that is in force but cannot be loaded: a hook file, a file in a folder of hooks, or
 /// a whole folder.
@@ -34,13 +34,13 @@ pub struct BrokenSource {
 }
 
 impl BrokenSource {
-    /// Creates a broken source with a single fault.
-    pub fn of(path: &Path, layer: Layer, system: &'static str, fault: Fault) -> Self {
+    /// Creates a broken source with a single problem.
+    pub fn of(path: &Path, layer: Layer, system: &'static str, problem: SourceProblem) -> Self {
         Self {
             path: path.to_owned(),
             layer,
             system,
-            problems: vec![fault.into_problem(path)],
+            problems: vec![problem.into_problem(path)],
             is_outdated: false,
         }
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use crate::agent_file::{self, AgentFile, Form};
 use crate::declaration::HookDeclaration;
-use crate::fault::Fault;
 use crate::file_text::{MAX_FILE_SIZE, read_bytes};
 use crate::import_entry::ImportEntry;
 use crate::link::dead_target;
@@ -15,6 +14,7 @@ use crate::problem::{Problem, Severity};
 use crate::report::Report;
 use crate::settings_file;
 use crate::source::SourceText;
+use crate::source_problem::SourceProblem;
 use crate::tree::{self, Format, Node};
 
 /// The file name extensions of hook files.
@@ -43,9 +43,9 @@ pub fn is_cases_file(path: &Path) -> bool {
     extensions.any(|extension| name.ends_with(&format!(".cases.{extension}")))
 }
 
-/// Returns the fault of a file that is named like a file with test cases but has no key `cases`. It may be a hook
+/// Returns the problem of a file that is named like a file with test cases but has no key `cases`. It may be a hook
 /// file, and then its guards would silently not be loaded.
-pub fn misnamed_as_cases(path: &Path) -> Option<Fault> {
+pub fn misnamed_as_cases(path: &Path) -> Option<SourceProblem> {
     if !is_cases_file(path) || path.is_dir() {
         return None;
     }
@@ -63,7 +63,7 @@ pub fn misnamed_as_cases(path: &Path) -> Option<Fault> {
     let extension = path.extension().unwrap_or_default();
     let renamed = path.with_extension("").with_extension(extension);
     let renamed = renamed.file_name().unwrap_or_default().to_string_lossy();
-    Some(Fault::from(message).hint(format!(
+    Some(SourceProblem::from(message).hint(format!(
         "if it has hooks, rename it, for example to `{renamed}`; if not, add its test cases below the key `cases`"
     )))
 }

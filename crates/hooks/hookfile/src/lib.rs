@@ -28,7 +28,6 @@ mod declaration;
 mod definition;
 mod environment;
 mod excerpt;
-mod fault;
 pub mod fields;
 mod file_text;
 mod hook_file;
@@ -49,6 +48,7 @@ mod reference_page;
 mod report;
 mod settings_file;
 mod source;
+mod source_problem;
 mod suggest;
 mod timeout;
 pub mod tree;
@@ -60,7 +60,6 @@ pub use declaration::{DeclaredEvent, HookAction, HookDeclaration, quoted_for_she
 pub use definition::Definition;
 pub use environment::Environment;
 pub use excerpt::shorten;
-pub use fault::{Fault, FaultPosition};
 pub use hook_file::{
     EXTENSIONS, HookFile, has_extension, is_cases_file, is_hook_file, misnamed_as_cases, read,
     read_imported, read_text,
@@ -72,5 +71,6 @@ pub use model::{DECISION_SCHEMAS, DeclaredReply, ModelDeclaration};
 pub use problem::{Problem, Severity};
 pub use report::Report;
 pub use source::{Position, SourceText, Span};
+pub use source_problem::{ProblemPosition, SourceProblem};
 pub use suggest::{nearest, one_of};
 pub use timeout::native as read_timeout;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::fault::Fault;
+use crate::source_problem::SourceProblem;
 
 /// Returns the dangling symbolic link that makes a path unreachable, if any. It is the path itself, or
 /// the nearest parent that exists.
@@ -19,8 +19,8 @@ pub fn dead_link(path: &Path) -> Option<PathBuf> {
     (metadata.is_symlink() && fs::metadata(nearest).is_err()).then(|| nearest.to_owned())
 }
 
-/// Creates the fault for a symbolic link that does not point to a file or folder as it should.
-pub fn dead_target(link: &Path) -> Fault {
+/// Creates the problem for a symbolic link that does not point to a file or folder as it should.
+pub fn dead_target(link: &Path) -> SourceProblem {
     let target = fs::read_link(link).unwrap_or_default();
     let problem = match fs::metadata(link) {
         Ok(_) => "which is not a folder".to_owned(),
@@ -31,7 +31,7 @@ pub fn dead_target(link: &Path) -> Fault {
         "the symbolic link points to `{}`, {problem}",
         target.display()
     );
-    Fault::from(message).hint("restore the target, or remove the link")
+    SourceProblem::from(message).hint("restore the target, or remove the link")
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use crate::source::{SourceText, Span};
 
 /// A problem with a source of hooks, found by code that does not have the text of the file.
 ///
-/// [`Fault::into_problem`] turns it into a [`Problem`] that shows the line.
+/// [`SourceProblem::into_problem`] turns it into a [`Problem`] that shows the line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fault {
+pub struct SourceProblem {
     /// The message: what is wrong.
     pub message: String,
     /// Where it is in the file.
-    pub position: FaultPosition,
+    pub position: ProblemPosition,
     /// What is allowed instead.
     pub allowed: Option<String>,
     /// What the author may have meant.
@@ -23,9 +23,9 @@ pub struct Fault {
     pub hint: Option<String>,
 }
 
-/// Where a fault is in its file.
+/// Where a problem is in its file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum FaultPosition {
+pub enum ProblemPosition {
     /// The file as a whole.
     #[default]
     File,
@@ -35,7 +35,7 @@ pub enum FaultPosition {
     Quoted(String),
 }
 
-impl<T: Into<String>> From<T> for Fault {
+impl<T: Into<String>> From<T> for SourceProblem {
     fn from(message: T) -> Self {
         Self {
             message: message.into(),
@@ -44,7 +44,7 @@ impl<T: Into<String>> From<T> for Fault {
     }
 }
 
-impl Fault {
+impl SourceProblem {
     /// Parses the error that a worker reports for a script. It starts with `FILE:LINE: ` if the line is known.
     pub fn of_script(path: &Path, error: &str) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -58,7 +58,7 @@ impl Fault {
         let (start, message) = rest.split_once(':').unwrap_or(("", rest));
         if let Ok(line) = start.parse() {
             return Self {
-                position: FaultPosition::Line(line),
+                position: ProblemPosition::Line(line),
                 ..message.trim_start().into()
             };
         }
@@ -69,7 +69,7 @@ impl Fault {
             .and_then(|line| line.parse().ok())
         {
             Some(line) => Self {
-                position: FaultPosition::Line(line),
+                position: ProblemPosition::Line(line),
                 ..format!("{start}: {message}").into()
             },
             None => rest.into(),
@@ -85,17 +85,17 @@ impl Fault {
         }
     }
 
-    /// Turns the fault into a problem of the file at `path`. Reads the file again to show the line.
+    /// Returns the problem as one of the file at `path`. Reads the file again to show the line.
     pub fn into_problem(self, path: &Path) -> Problem {
         self.into_problem_of_copy(path, path)
     }
 
-    /// Turns the fault of a copy of the file at `path` into a problem. Shows the line of the copy, because the
+    /// Returns the problem of a copy of the file at `path`. Shows the line of the copy, because the
     /// file may have other lines by now.
     pub fn into_problem_of_copy(self, path: &Path, copy: &Path) -> Problem {
         let text = match self.position {
-            FaultPosition::File => None,
-            FaultPosition::Line(_) | FaultPosition::Quoted(_) => file_text::read(copy),
+            ProblemPosition::File => None,
+            ProblemPosition::Line(_) | ProblemPosition::Quoted(_) => file_text::read(copy),
         };
         let span = text.as_deref().and_then(|text| self.position.span(text));
         let source = SourceText::new(path, text.as_deref().unwrap_or_default());
@@ -107,7 +107,7 @@ impl Fault {
     }
 }
 
-impl FaultPosition {
+impl ProblemPosition {
     fn span(&self, text: &str) -> Option<Span> {
         match self {
             Self::File => None,
@@ -144,33 +144,33 @@ mod tests {
         for (said, place, message) in [
             (
                 "guard.py:3: SyntaxError: no",
-                FaultPosition::Line(3),
+                ProblemPosition::Line(3),
                 "SyntaxError: no",
             ),
             (
                 "guard.ts: line 3: no",
-                FaultPosition::File,
+                ProblemPosition::File,
                 "guard.ts: line 3: no",
             ),
             (
                 "guard.py: SyntaxError: line 3: no",
-                FaultPosition::Line(3),
+                ProblemPosition::Line(3),
                 "SyntaxError: no",
             ),
             (
                 "guard.py: TypeError: a: b",
-                FaultPosition::File,
+                ProblemPosition::File,
                 "TypeError: a: b",
             ),
             (
                 "worker `python` ended",
-                FaultPosition::File,
+                ProblemPosition::File,
                 "worker `python` ended",
             ),
         ] {
-            let fault = Fault::of_script(path, said);
+            let problem = SourceProblem::of_script(path, said);
             assert_eq!(
-                (fault.position, fault.message.as_str()),
+                (problem.position, problem.message.as_str()),
                 (place, message),
                 "{said}"
             );
@@ -180,12 +180,12 @@ mod tests {
     #[test]
     fn a_place_is_a_line_or_the_first_quoted_word() {
         let text = "a = 1\n  b = 'x'\n";
-        assert_eq!(FaultPosition::Line(2).span(text), Some((8..15).into()));
-        assert_eq!(FaultPosition::Line(9).span(text), None);
+        assert_eq!(ProblemPosition::Line(2).span(text), Some((8..15).into()));
+        assert_eq!(ProblemPosition::Line(9).span(text), None);
         assert_eq!(
-            FaultPosition::Quoted("x".to_owned()).span(text),
+            ProblemPosition::Quoted("x".to_owned()).span(text),
             Some((13..14).into())
         );
-        assert_eq!(FaultPosition::File.span(text), None);
+        assert_eq!(ProblemPosition::File.span(text), None);
     }
 }

@@ -12,7 +12,7 @@
 //! filters and tests of the documentation. The work and the length of one rendering are limited.
 
 mod arguments;
-mod fault;
+mod error;
 mod functions;
 mod go;
 mod scope;
@@ -29,12 +29,12 @@ use serde_json::value::RawValue;
 use tenterhook_engine::EventRef;
 use thiserror::Error;
 
-use self::fault::{Fault, place};
+use self::error::{UnlocatedError, place};
 use self::scope::{Names, ROOT, Values};
 use self::syntax::Syntax;
 
 pub use self::arguments::ArgumentTemplate;
-pub use self::fault::TemplateError;
+pub use self::error::TemplateError;
 pub use self::go::FUNCTIONS;
 pub use self::scope::{MissingKey, TemplateScope};
 
@@ -87,10 +87,10 @@ impl Template {
         missing: MissingKey,
         limit: usize,
     ) -> Result<Self, TemplateError> {
-        let placed = |fault: Fault| fault.placed(source);
+        let placed = |error: UnlocatedError| error.placed(source);
         if source.len() > SOURCE_LIMIT {
-            let fault = Fault::new(0, "the template is too long");
-            return Err(placed(fault.allowed("at most 64 KiB")));
+            let error = UnlocatedError::new(0, "the template is too long");
+            return Err(placed(error.allowed("at most 64 KiB")));
         }
         let mut environment = Environment::empty();
         environment.set_debug(true);
@@ -103,7 +103,7 @@ impl Template {
                 environment.set_undefined_behavior(UndefinedBehavior::Lenient);
                 environment
                     .add_template_owned(NAME, translated.source)
-                    .map_err(|error| placed(Fault::new(0, detail(&error))))?;
+                    .map_err(|error| placed(UnlocatedError::new(0, detail(&error))))?;
                 (translated.names, Some(translated.origins))
             }
             Syntax::Jinja => {
@@ -231,9 +231,9 @@ fn detail(error: &minijinja::Error) -> String {
         .map_or_else(|| error.kind().to_string(), str::to_owned)
 }
 
-fn syntax_fault(error: &minijinja::Error) -> Fault {
+fn syntax_fault(error: &minijinja::Error) -> UnlocatedError {
     let offset = error.range().map_or(0, |range| range.start);
-    Fault::new(offset, detail(error))
+    UnlocatedError::new(offset, detail(error))
 }
 
 /// Returns the keys that a template in the native syntax uses.
@@ -241,7 +241,7 @@ fn jinja_names(
     environment: &Environment<'_>,
     source: &str,
     scope: &TemplateScope,
-) -> Result<BTreeSet<String>, Fault> {
+) -> Result<BTreeSet<String>, UnlocatedError> {
     let template = environment
         .get_template(NAME)
         .map_err(|error| syntax_fault(&error))?;
@@ -249,7 +249,7 @@ fn jinja_names(
     syntax::check_words(source)?;
     for name in &names {
         scope.check(name, name).map_err(|message| {
-            Fault::new(syntax::position_of(source, name), message).allowed(scope.names())
+            UnlocatedError::new(syntax::position_of(source, name), message).allowed(scope.names())
         })?;
     }
     Ok(names)

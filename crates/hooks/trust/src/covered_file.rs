@@ -70,7 +70,7 @@ impl CoveredFile {
         if metadata.len() > limit {
             return Err(grows());
         }
-        let stamp = FileStamp::of(&metadata).and_then(FileStamp::settled);
+        let stamp = FileStamp::of(&metadata).and_then(FileStamp::if_stable);
         let mut bytes = Vec::new();
         let bounded = (&file).take(limit.saturating_add(1));
         let (sha256, size) = if metadata.len() <= text_limit {

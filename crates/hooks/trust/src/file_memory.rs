@@ -64,7 +64,7 @@ pub(crate) struct FileStamp(u64, u64, u64, u32, i64, i64);
 
 /// How old a change must be before its stamp counts, in nanoseconds. File systems record times in steps
 /// of a few milliseconds, so a second write within one step would not change the stamp.
-const SETTLED: i64 = 50_000_000;
+const STABLE_AFTER: i64 = 50_000_000;
 
 impl FileStamp {
     /// Returns the stamp of a file, or `None` if the system does not record enough.
@@ -93,9 +93,9 @@ impl FileStamp {
 
     /// Returns the stamp if the file was not changed so recently that a later change could have the same
     /// stamp.
-    pub(crate) fn settled(self) -> Option<Self> {
+    pub(crate) fn if_stable(self) -> Option<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = i64::try_from(now.ok()?.as_nanos()).ok()?;
-        (self.5 < now.saturating_sub(SETTLED)).then_some(self)
+        (self.5 < now.saturating_sub(STABLE_AFTER)).then_some(self)
     }
 }

@@ -541,14 +541,14 @@ impl Approvals {
             let stamp = || FileStamp::of(&fs::symlink_metadata(&copy).ok()?);
             let before = stamp();
             if memory.has_copy(&file.path, before) || file.is_copy(&copy) {
-                return Ok(before.and_then(FileStamp::settled));
+                return Ok(before.and_then(FileStamp::if_stable));
             }
             let original = original(file);
             file.copy(&original, &copy)
                 .map_err(|source| TrustError::file(&original, source))?;
             // A copy that was just written could change within the same tick of the clock. The next start
             // reads it again.
-            Ok(stamp().and_then(FileStamp::settled))
+            Ok(stamp().and_then(FileStamp::if_stable))
         });
         let copies = copies.into_iter().collect::<Result<Vec<_>, TrustError>>()?;
         remove_others(item, &folder)?;

@@ -81,7 +81,7 @@ fn settings(arguments: &[&str]) -> Result<Vec<VoiceSetting>, Failure> {
     Ok(read.collect::<Result<_, _>>()?)
 }
 
-fn first(problems: Vec<tenterhook_voice::VoiceSettingProblem>) -> Failure {
+fn first(problems: Vec<tenterhook_voice::VoiceSettingError>) -> Failure {
     let first = problems.into_iter().next();
     first.map_or_else(|| "no problem".into(), Into::into)
 }

@@ -47,7 +47,7 @@ pub use container::AudioContainer;
 pub use engine_settings::{AudioConversion, SpeechKey, SpeechProgram, SpeechService, VoiceEngine};
 pub use error::VoiceError;
 pub use limits::{MAX_RECORDING_BYTES, MAX_SPEECH_BYTES};
-pub use setting_reader::{VoiceSetting, VoiceSettingProblem, VoiceSettingValue};
+pub use setting_reader::{VoiceSetting, VoiceSettingError, VoiceSettingValue};
 pub use settings::{
     OnUnheard, STT_KEYS, SpokenAnswer, SttSettings, TTS_KEYS, TtsSettings, VoiceMode,
 };

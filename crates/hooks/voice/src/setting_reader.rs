@@ -36,9 +36,9 @@ impl VoiceSetting {
     /// # Errors
     ///
     /// Fails if the argument does not have this form.
-    pub fn from_argument(argument: &str) -> Result<Self, VoiceSettingProblem> {
+    pub fn from_argument(argument: &str) -> Result<Self, VoiceSettingError> {
         let Some((key, value)) = argument.split_once('=') else {
-            return Err(VoiceSettingProblem {
+            return Err(VoiceSettingError {
                 key: None,
                 message: format!("`{argument}` is not a setting"),
                 expected: Some("`KEY=VALUE`, such as `engine=command`".to_owned()),
@@ -48,7 +48,7 @@ impl VoiceSetting {
         let value = if value.starts_with('[') {
             serde_json::from_str(value)
                 .map(VoiceSettingValue::List)
-                .map_err(|error| VoiceSettingProblem {
+                .map_err(|error| VoiceSettingError {
                     key: Some(key.to_owned()),
                     message: format!("the value of `{key}` is not valid JSON: {error}"),
                     expected: Some(
@@ -69,7 +69,7 @@ impl VoiceSetting {
 /// What is wrong with a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}{}{}", shown("; expected ", .expected.as_deref(), ""), shown("; did you mean `", .suggestion.as_deref(), "`?"))]
-pub struct VoiceSettingProblem {
+pub struct VoiceSettingError {
     /// The key that it is about. `None` if something is missing.
     pub key: Option<String>,
     /// What was found.
@@ -111,7 +111,7 @@ const ENGINE_KEYS: [(&str, &[&str]); 2] = [
 pub(crate) struct SettingReader<'a> {
     settings: &'a [VoiceSetting],
     folder: Option<&'a Path>,
-    problems: Vec<VoiceSettingProblem>,
+    problems: Vec<VoiceSettingError>,
 }
 
 impl<'a> SettingReader<'a> {
@@ -153,7 +153,7 @@ impl<'a> SettingReader<'a> {
     }
 
     /// Returns the settings if there was no problem.
-    pub(crate) fn finish<T>(self, read: T) -> Result<T, Vec<VoiceSettingProblem>> {
+    pub(crate) fn finish<T>(self, read: T) -> Result<T, Vec<VoiceSettingError>> {
         if self.problems.is_empty() {
             Ok(read)
         } else {
@@ -162,7 +162,7 @@ impl<'a> SettingReader<'a> {
     }
 
     fn report(&mut self, key: Option<&str>, message: String, expected: &str) {
-        self.problems.push(VoiceSettingProblem {
+        self.problems.push(VoiceSettingError {
             key: key.map(str::to_owned),
             message,
             expected: Some(expected.to_owned()),
@@ -211,7 +211,7 @@ impl<'a> SettingReader<'a> {
         let text = self.text(key)?;
         let word = words.iter().copied().find(|word| *word == text);
         if word.is_none() {
-            self.problems.push(VoiceSettingProblem {
+            self.problems.push(VoiceSettingError {
                 key: Some(key.to_owned()),
                 message: format!("`{key}` is `{text}`"),
                 expected: Some(one_of(words)),

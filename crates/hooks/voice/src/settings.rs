@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::engine_settings::{AudioConversion, Direction, VoiceEngine};
-use crate::setting_reader::{Limits, SettingReader, VoiceSetting, VoiceSettingProblem};
+use crate::setting_reader::{Limits, SettingReader, VoiceSetting, VoiceSettingError};
 
 /// The keys of the settings of speech to text.
 pub const STT_KEYS: &[&str] = &[
@@ -147,7 +147,7 @@ impl SttSettings {
     pub fn read(
         settings: &[VoiceSetting],
         folder: Option<&Path>,
-    ) -> Result<Self, Vec<VoiceSettingProblem>> {
+    ) -> Result<Self, Vec<VoiceSettingError>> {
         let mut reader = SettingReader::new(settings, STT_KEYS, folder);
         let read = Self {
             enabled: reader.choice("enabled", &MODES),
@@ -177,7 +177,7 @@ impl TtsSettings {
     pub fn read(
         settings: &[VoiceSetting],
         folder: Option<&Path>,
-    ) -> Result<Self, Vec<VoiceSettingProblem>> {
+    ) -> Result<Self, Vec<VoiceSettingError>> {
         let mut reader = SettingReader::new(settings, TTS_KEYS, folder);
         let read = Self {
             enabled: reader.choice("enabled", &MODES),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tenterhook_agent::extension::{
-    ForeignCommand, ForeignTool, SchemaProblem, ScriptHost, Spelling, add_script_tool,
+    ArgumentSchemaError, ForeignCommand, ForeignTool, ScriptHost, Spelling, add_script_tool,
 };
 use tenterhook_agent::{Tool as _, Toolbox};
 use tenterhook_discovery::{Additions, FoundExtension, FoundScript};
@@ -151,7 +151,7 @@ impl SessionExtensions {
             let tools = found.tools.iter();
             tools.map(|tool| ForeignTool::of_process(Arc::clone(&found.in_force), tool.clone()))
         });
-        let usable = |made: Result<ForeignTool, SchemaProblem>| {
+        let usable = |made: Result<ForeignTool, ArgumentSchemaError>| {
             made.map_err(|problem| {
                 let problem = escape_line(&problem.to_string());
                 warn(format_args!("{problem}; the agent runs without it"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tenterhook_agent::{
-    Agent, AgentRestrictions, FolderRestriction, Permissions, Rule, RuleProblem, Toolbox,
+    Agent, AgentRestrictions, FolderRestriction, Permissions, Rule, Toolbox, UnmatchedRuleError,
 };
 use tenterhook_discovery::Loaded;
 use tenterhook_hookfile::{AgentDefinition, Toolset, ToolsetKind};
@@ -174,9 +174,8 @@ pub fn attempts(options: &AgentOptions, toolbox: Toolbox) -> Result<Toolbox, Cli
 pub fn check(options: &AgentOptions, agent: &Agent) -> Result<(), CliError> {
     for problem in agent.unmatched_rules() {
         let is_among = |rules: &[Rule]| match &problem {
-            RuleProblem::NoTool { rule, .. } | RuleProblem::NoArgument { rule, .. } => {
-                rules.contains(rule)
-            }
+            UnmatchedRuleError::NoTool { rule, .. }
+            | UnmatchedRuleError::NoArgument { rule, .. } => rules.contains(rule),
             _ => false,
         };
         if is_among(&options.deny) || is_among(&options.ask) {
@@ -192,10 +191,10 @@ pub fn check(options: &AgentOptions, agent: &Agent) -> Result<(), CliError> {
 }
 
 /// Returns whether a rule restricts nothing although the agent has the tool that it means.
-fn is_meant_for_a_tool(problem: &RuleProblem) -> bool {
+fn is_meant_for_a_tool(problem: &UnmatchedRuleError) -> bool {
     match problem {
-        RuleProblem::NoArgument { restricts, .. } => *restricts,
-        RuleProblem::NoTool {
+        UnmatchedRuleError::NoArgument { restricts, .. } => *restricts,
+        UnmatchedRuleError::NoTool {
             rule,
             known,
             restricts,

@@ -54,8 +54,8 @@ impl Skill {
 
 /// Returns the list of skills for the model's system prompt. Returns `None` if all skills are hidden.
 pub(super) fn introduce(skills: &[Skill]) -> Option<String> {
-    let told = skills.iter().filter(|skill| !skill.is_hidden);
-    let entries: String = told.map(Skill::entry).collect();
+    let shown = skills.iter().filter(|skill| !skill.is_hidden);
+    let entries: String = shown.map(Skill::entry).collect();
     (!entries.is_empty())
         .then(|| format!("{INTRODUCTION}\n\n<available_skills>\n{entries}</available_skills>"))
 }

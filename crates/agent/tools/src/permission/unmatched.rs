@@ -11,7 +11,7 @@ use crate::toolbox::Toolbox;
 /// The reasons why no call can match a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum RuleProblem {
+pub enum UnmatchedRuleError {
     /// No tool has a matching name.
     #[error("the rule `{rule}` matches no tool, expected one of {}", quoted(known))]
     NoTool {
@@ -51,7 +51,7 @@ impl Permissions {
         &self,
         toolbox: &Toolbox,
         also: impl IntoIterator<Item = &'a str>,
-    ) -> Vec<RuleProblem> {
+    ) -> Vec<UnmatchedRuleError> {
         let also: Vec<&str> = also.into_iter().collect();
         let restricting = self.deny.iter().chain(&self.ask).map(|rule| (rule, true));
         let allowing = self.allow.iter().map(|rule| (rule, false));
@@ -63,7 +63,12 @@ impl Permissions {
 }
 
 impl Rule {
-    fn problem(&self, toolbox: &Toolbox, also: &[&str], restricts: bool) -> Option<RuleProblem> {
+    fn problem(
+        &self,
+        toolbox: &Toolbox,
+        also: &[&str],
+        restricts: bool,
+    ) -> Option<UnmatchedRuleError> {
         if also.iter().any(|name| self.tool.matches(name)) {
             return None;
         }
@@ -74,7 +79,7 @@ impl Rule {
             .peekable();
         if tools.peek().is_none() {
             let known = toolbox.names().chain(also.iter().copied());
-            return Some(RuleProblem::NoTool {
+            return Some(UnmatchedRuleError::NoTool {
                 rule: self.clone(),
                 known: known.map(str::to_owned).collect(),
                 restricts,
@@ -91,7 +96,7 @@ impl Rule {
                 }
             }
         }
-        (!known.contains(argument)).then(|| RuleProblem::NoArgument {
+        (!known.contains(argument)).then(|| UnmatchedRuleError::NoArgument {
             rule: self.clone(),
             argument: argument.clone(),
             known,
@@ -162,8 +167,8 @@ mod tests {
             .unmatched(&Toolbox::empty(), [])
             .into_iter()
             .filter_map(|problem| match problem {
-                RuleProblem::NoTool { rule, .. } => Some(rule.to_string()),
-                RuleProblem::NoArgument { .. } => None,
+                UnmatchedRuleError::NoTool { rule, .. } => Some(rule.to_string()),
+                UnmatchedRuleError::NoArgument { .. } => None,
             })
             .collect();
         assert_eq!(rules, ["c", "b", "a"]);

@@ -27,16 +27,16 @@ impl From<ToolCallDenial> for Refusal {
 }
 
 /// The result of the gates for a call that was not stopped.
-pub(super) enum Passage {
+pub(super) enum GateResult {
     /// It may run.
-    Open(ApprovalSource),
+    Approved(ApprovalSource),
     /// A person has to be asked.
     Question(ToolCallQuestion),
 }
 
 impl InFlight<'_> {
     /// Sends the call through every gate, up to the question for a person.
-    pub(super) async fn pass_gates(&mut self) -> Result<Passage, Refusal> {
+    pub(super) async fn pass_gates(&mut self) -> Result<GateResult, Refusal> {
         if self.attempt == 1 {
             self.transform_input().await?;
         }
@@ -47,7 +47,7 @@ impl InFlight<'_> {
             question = question.followed_by(self.judge().await?);
         }
         match question.answer_without_user(hook_approval, self.host.answers_yes()) {
-            Some(source) => Ok(Passage::Open(source)),
+            Some(source) => Ok(GateResult::Approved(source)),
             None => self.request_permission(question).await,
         }
     }
@@ -113,9 +113,9 @@ impl InFlight<'_> {
     async fn request_permission(
         &mut self,
         mut question: ToolCallQuestion,
-    ) -> Result<Passage, Refusal> {
+    ) -> Result<GateResult, Refusal> {
         if self.approved.as_ref() == Some(&self.input) && self.host.still_agreed(self.view()) {
-            return Ok(Passage::Open(ApprovalSource::User));
+            return Ok(GateResult::Approved(ApprovalSource::User));
         }
         let source = DenialSource::PermissionRequestHook;
         let suggestions = || self.host.suggestions(self.view(), &question);
@@ -133,9 +133,9 @@ impl InFlight<'_> {
             question.add_demand(self.judge_by_pre_tool_use().await?);
         }
         if is_allowed && question.may_hook_answer() {
-            return Ok(Passage::Open(ApprovalSource::PermissionRequestHook));
+            return Ok(GateResult::Approved(ApprovalSource::PermissionRequestHook));
         }
-        Ok(Passage::Question(question))
+        Ok(GateResult::Question(question))
     }
 
     /// Lets the hooks of `pre_tool_use` judge arguments that a later hook has changed. They may

@@ -9,7 +9,7 @@ use tenterhook_protocol::event::{ApprovalDecision, ApprovalSource};
 use tenterhook_protocol::{Decision, JsonObject, StopKind, ToolCall, ToolResult};
 use thiserror::Error;
 
-use super::gates::{Passage, Refusal};
+use super::gates::{GateResult, Refusal};
 use super::host::{ToolCallHost, ToolCallView};
 use super::in_flight::{InFlight, RunStop};
 use super::question::{ToolCallDenial, ToolCallQuestion, UserAnswer};
@@ -170,13 +170,13 @@ impl<'a> StartedToolCall<'a> {
             return JudgedToolCall::Stop(StoppedToolCall { in_flight, cause });
         }
         let decided = match in_flight.pass_gates().await {
-            Ok(Passage::Question(question)) => {
+            Ok(GateResult::Question(question)) => {
                 return JudgedToolCall::Ask(AskedToolCall {
                     in_flight,
                     question,
                 });
             }
-            Ok(Passage::Open(source)) => Ok(source),
+            Ok(GateResult::Approved(source)) => Ok(source),
             Err(refusal) => Err(refusal),
         };
         match decide(in_flight, decided).await {

@@ -7,13 +7,13 @@ use tenterhook_hookfile::fields::{Empty, Fields, scalar};
 use tenterhook_hookfile::tree::{Entry, Value};
 use tenterhook_hookfile::{Report, one_of};
 use tenterhook_voice::{
-    STT_KEYS, SttSettings, TTS_KEYS, TtsSettings, VoiceSetting, VoiceSettingProblem,
+    STT_KEYS, SttSettings, TTS_KEYS, TtsSettings, VoiceSetting, VoiceSettingError,
     VoiceSettingValue,
 };
 
 use super::values::{INLINE_SECRETS, hidden, refuse_inline_secrets, variable};
 
-type VoiceReader<T> = fn(&[VoiceSetting], Option<&Path>) -> Result<T, Vec<VoiceSettingProblem>>;
+type VoiceReader<T> = fn(&[VoiceSetting], Option<&Path>) -> Result<T, Vec<VoiceSettingError>>;
 
 /// Reads `stt`: `off`, or settings.
 pub(super) fn read_stt(report: &mut Report, fields: &Fields<'_>) -> Option<SttSettings> {
@@ -78,7 +78,7 @@ fn setting(report: &mut Report, entry: &Entry) -> Option<VoiceSetting> {
 }
 
 /// Adds a problem at the key or the value that it is about.
-fn add(report: &mut Report, fields: &Fields<'_>, keys: &[&str], problem: VoiceSettingProblem) {
+fn add(report: &mut Report, fields: &Fields<'_>, keys: &[&str], problem: VoiceSettingError) {
     let entry = problem.key.as_deref().and_then(|key| fields.entry(key));
     if let Some(entry) = entry.filter(|entry| entry.key == "base_url") {
         // The address could contain a password.

@@ -6,7 +6,7 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
 use super::record::{
-    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, Recorded, Settled, StoreError,
+    ChatSummary, DocumentKind, InboxId, InboxRecord, InboxState, InboxUpdate, Recorded, StoreError,
 };
 use super::tables::{ChatRecord, Failure, OutboxEntry, Tables, chat_key, decode, encode};
 use crate::chat::{ChatRef, SessionKey};
@@ -20,7 +20,7 @@ const MAX_PRUNED: usize = 512;
 const MAX_TITLE: usize = 80;
 
 /// The new records of messages. `None` removes one.
-type Settling = Vec<(u64, Option<Vec<u8>>)>;
+type StateChanges = Vec<(u64, Option<Vec<u8>>)>;
 
 impl Tables<'_> {
     /// Records a message, unless it was recorded before or too many wait.
@@ -36,7 +36,7 @@ impl Tables<'_> {
         if self.seen.get(seen)?.is_some() {
             return Ok(Recorded::Duplicate);
         }
-        if self.inbox.len()? >= self.limits.unsettled {
+        if self.inbox.len()? >= self.limits.unfinished {
             return Ok(Recorded::Full);
         }
         let id = self.last_message + 1;
@@ -85,13 +85,17 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Changes the state of messages. Settled messages keep their state.
-    pub(super) fn settle(&mut self, ids: &[InboxId], state: &InboxState) -> Result<(), Failure> {
-        let changed = self.plan_settling(ids, state)?;
-        self.apply_settling(changed)
+    /// Changes the state of messages. InboxUpdate messages keep their state.
+    pub(super) fn set_inbox_state(
+        &mut self,
+        ids: &[InboxId],
+        state: &InboxState,
+    ) -> Result<(), Failure> {
+        let changed = self.plan_update(ids, state)?;
+        self.apply_state_changes(changed)
     }
 
-    fn plan_settling(&self, ids: &[InboxId], state: &InboxState) -> Result<Settling, Failure> {
+    fn plan_update(&self, ids: &[InboxId], state: &InboxState) -> Result<StateChanges, Failure> {
         let is_final = !matches!(
             state,
             InboxState::Received | InboxState::Running | InboxState::Unheard
@@ -113,7 +117,7 @@ impl Tables<'_> {
         Ok(changed)
     }
 
-    fn apply_settling(&mut self, changed: Settling) -> Result<(), Failure> {
+    fn apply_state_changes(&mut self, changed: StateChanges) -> Result<(), Failure> {
         for (id, bytes) in changed {
             match bytes {
                 Some(bytes) => self.inbox.insert(id, bytes.as_slice())?,
@@ -123,20 +127,20 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Numbers durable frames and stores them, settles messages, and keeps the tail of a session. The frames that `is_queued`
+    /// Numbers durable frames and stores them, changes the states of messages, and keeps the tail of a session. The frames that `is_queued`
     /// accepts wait to be sent.
     pub(super) fn append(
         &mut self,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: &Settled,
+        update: &InboxUpdate,
         is_queued: impl Fn(&Frame) -> bool,
     ) -> Result<Vec<ChatFrame>, Failure> {
         if frames.iter().any(|frame| !frame.is_durable()) {
             let cause = format!("a frame for `{chat}` is not durable, so it cannot be stored");
             return Err(StoreError::Invalid { cause }.into());
         }
-        let changed = self.plan_settling(&settled.ids, &settled.state)?;
+        let changed = self.plan_update(&update.ids, &update.state)?;
         let key = chat_key(chat)?;
         let mut record = self.chat_record(&key, chat)?;
         let first = record.summary.last_seq + 1;
@@ -151,7 +155,7 @@ impl Tables<'_> {
             stored.push(frame);
         }
         let queued = encode(&OutboxEntry { at: Some(self.now) })?;
-        let tail = settled.tail.as_ref();
+        let tail = update.tail.as_ref();
         let tail = tail.map(|(key, tail)| encode(tail).map(|tail| (key.0.as_str(), tail)));
         let tail = tail.transpose()?;
         // Nothing is refused from here on.
@@ -176,7 +180,7 @@ impl Tables<'_> {
             self.chats
                 .insert(key.as_str(), encode(&record)?.as_slice())?;
         }
-        self.apply_settling(changed)?;
+        self.apply_state_changes(changed)?;
         Ok(stored)
     }
 

@@ -18,8 +18,8 @@ use super::tables::{
 use crate::chat::{ChannelId, ChatRef, SessionKey};
 use crate::frame::ChatFrame;
 
-/// Returns the messages that are not settled, the oldest first.
-pub(super) fn unsettled(snapshot: &ReadTransaction) -> Result<Vec<InboxRecord>, Failure> {
+/// Returns the messages that are not finished, the oldest first.
+pub(super) fn unfinished(snapshot: &ReadTransaction) -> Result<Vec<InboxRecord>, Failure> {
     let mut records = Vec::new();
     for entry in snapshot.open_table(INBOX)?.iter()? {
         let (id, bytes) = entry?;

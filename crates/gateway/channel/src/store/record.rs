@@ -38,7 +38,7 @@ pub enum InboxState {
 
 /// What changes in the same transaction in which frames are stored.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settled {
+pub struct InboxUpdate {
     /// The messages of the inbox that get another state.
     pub ids: Vec<InboxId>,
     /// Their new state.
@@ -48,7 +48,7 @@ pub struct Settled {
     pub tail: Option<(SessionKey, Value)>,
 }
 
-impl From<(Vec<InboxId>, InboxState)> for Settled {
+impl From<(Vec<InboxId>, InboxState)> for InboxUpdate {
     fn from((ids, state): (Vec<InboxId>, InboxState)) -> Self {
         let tail = None;
         Self { ids, state, tail }
@@ -121,7 +121,7 @@ impl QueueDepth {
 pub struct ChatQueues {
     /// The chat.
     pub chat: ChatRef,
-    /// Messages that are not settled.
+    /// Messages that are not finished.
     pub inbox: QueueDepth,
     /// Frames that have not left.
     pub outbox: QueueDepth,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{ChatSummary, StoreError};
 use crate::chat::ChatRef;
 
-/// Messages that are not settled, by their number.
+/// Messages that are not finished, by their number.
 pub(super) const INBOX: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("inbox");
 /// Messages that were recorded, by channel and `dedupe`.
 pub(super) const SEEN: TableDefinition<'_, (&str, &str), u64> = TableDefinition::new("seen");
@@ -99,8 +99,8 @@ impl<'txn> Tables<'txn> {
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The maximum number of messages that are not settled.
-    pub(super) unsettled: u64,
+    /// The maximum number of messages that are not finished.
+    pub(super) unfinished: u64,
     /// The maximum number of messages whose repetition is noticed.
     pub(super) seen: u64,
     /// How long the repetition of a message is noticed, in milliseconds.
@@ -112,7 +112,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            unsettled: 10_000,
+            unfinished: 10_000,
             seen: 200_000,
             seen_ms: 7 * 24 * 60 * 60 * 1000,
             frames: 1_000,

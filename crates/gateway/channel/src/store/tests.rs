@@ -121,7 +121,7 @@ fn chat() -> ChatRef {
 }
 
 async fn waiting(store: &Store) -> Vec<String> {
-    let records = store.unsettled().await.unwrap();
+    let records = store.unfinished().await.unwrap();
     let dedupes = records.into_iter().map(|record| record.message.dedupe);
     dedupes.collect()
 }
@@ -159,9 +159,9 @@ async fn a_full_disk_fails_the_changes_of_that_time_and_no_others() {
         media: None,
         reply_to: None,
     };
-    let settled = (vec![InboxId(1)], InboxState::Answered);
+    let update = (vec![InboxId(1)], InboxState::Answered);
     let failed = store
-        .append(&chat(), vec![frame.clone()], settled.clone())
+        .append(&chat(), vec![frame.clone()], update.clone())
         .await;
     assert!(matches!(failed, Err(StoreError::Io { .. })), "{failed:?}");
 
@@ -169,7 +169,7 @@ async fn a_full_disk_fails_the_changes_of_that_time_and_no_others() {
     assert!(is_fresh(&accept(&store, "2").await));
     assert_eq!(accept(&store, "1").await, Ok(Recorded::Duplicate));
     assert_eq!(waiting(&store).await, ["1", "2"]);
-    let stored = store.append(&chat(), vec![frame], settled).await.unwrap();
+    let stored = store.append(&chat(), vec![frame], update).await.unwrap();
     assert_eq!(stored[0].seq, Some(1));
     drop(store);
     let store = Store::open(folder.path()).unwrap();
@@ -235,8 +235,8 @@ async fn a_copy_has_everything_that_was_stored_before_and_can_be_opened() {
         media: None,
         reply_to: None,
     };
-    let settled = (vec![], InboxState::Answered);
-    store.append(&chat(), vec![frame], settled).await.unwrap();
+    let update = (vec![], InboxState::Answered);
+    store.append(&chat(), vec![frame], update).await.unwrap();
     let key = SessionKey("key".to_owned());
     let session = SessionId::from("session");
     store

@@ -112,7 +112,7 @@ async fn a_repeated_message_is_a_duplicate_also_after_a_restart_and_after_it_was
     assert!(first < second);
     assert_eq!(accept(&store, "1").await, Ok(Recorded::Duplicate));
     store
-        .settle(vec![first], InboxState::Answered)
+        .set_inbox_state(vec![first], InboxState::Answered)
         .await
         .unwrap();
     drop(store);
@@ -135,24 +135,24 @@ async fn a_repeated_message_is_a_duplicate_also_after_a_restart_and_after_it_was
 }
 
 #[tokio::test]
-async fn messages_that_are_not_settled_come_back_in_order_with_their_state() {
+async fn messages_that_are_not_finished_come_back_in_order_with_their_state() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();
     let mut ids = Vec::new();
     for dedupe in ["1", "2", "3"] {
         ids.push(accept_fresh(&store, dedupe).await);
     }
-    let settle = |id, state| store.settle(vec![id], state);
-    settle(ids[1], InboxState::Running).await.unwrap();
-    settle(ids[0], InboxState::Refused("full".to_owned()))
+    let set_state = |id, state| store.set_inbox_state(vec![id], state);
+    set_state(ids[1], InboxState::Running).await.unwrap();
+    set_state(ids[0], InboxState::Refused("full".to_owned()))
         .await
         .unwrap();
-    settle(ids[0], InboxState::Running).await.unwrap();
-    settle(InboxId(99), InboxState::Failed).await.unwrap();
+    set_state(ids[0], InboxState::Running).await.unwrap();
+    set_state(InboxId(99), InboxState::Failed).await.unwrap();
     drop(store);
 
     let store = Store::open(folder.path()).unwrap();
-    let found = store.unsettled().await.unwrap();
+    let found = store.unfinished().await.unwrap();
     let found: Vec<_> = found
         .into_iter()
         .map(|record| (record.message.dedupe, record.role, record.state))
@@ -163,7 +163,7 @@ async fn messages_that_are_not_settled_come_back_in_order_with_their_state() {
 }
 
 #[tokio::test]
-async fn the_10_001st_waiting_message_is_not_recorded_until_another_is_settled() {
+async fn the_10_001st_waiting_message_is_not_recorded_until_another_is_finished() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();
     let dedupes: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
@@ -176,7 +176,7 @@ async fn the_10_001st_waiting_message_is_not_recorded_until_another_is_settled()
     assert_eq!(accept(&store, "late").await, Ok(Recorded::Full));
     assert_eq!(accept(&store, "7").await, Ok(Recorded::Duplicate));
     store
-        .settle(vec![InboxId(1)], InboxState::Cancelled)
+        .set_inbox_state(vec![InboxId(1)], InboxState::Cancelled)
         .await
         .unwrap();
     accept_fresh(&store, "late").await;
@@ -221,22 +221,22 @@ async fn a_frame_that_is_not_durable_is_refused_alone_and_nothing_of_its_change_
     let (wrong, right) = tokio::join!(wrong, append(&store, &chats[1], vec![said("y")]));
     assert!(matches!(wrong, Err(StoreError::Invalid { cause }) if cause.contains("`web:a`")));
     assert_eq!(right, [1]);
-    assert_eq!(store.unsettled().await.unwrap().len(), 1);
+    assert_eq!(store.unfinished().await.unwrap().len(), 1);
     assert_eq!(append(&store, &chats[0], vec![said("x")]).await, [1]);
 }
 
 #[tokio::test]
-async fn frames_and_the_messages_they_answer_are_settled_together() {
+async fn frames_and_the_messages_they_answer_are_stored_together() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();
     let id = accept_fresh(&store, "1").await;
-    let settled = (vec![id], InboxState::Answered);
+    let update = (vec![id], InboxState::Answered);
     let stored = store
-        .append(&chat("a"), vec![said("hi"), done()], settled)
+        .append(&chat("a"), vec![said("hi"), done()], update)
         .await
         .unwrap();
     assert_eq!(stored[1].frame, done());
-    assert_eq!(store.unsettled().await.unwrap(), []);
+    assert_eq!(store.unfinished().await.unwrap(), []);
     assert_eq!(unsent(&store).await, [("web:a".to_owned(), vec![1, 2])]);
 }
 
@@ -286,7 +286,7 @@ async fn the_queues_say_how_much_waits_in_each_chat_and_since_when() {
     // The store counts whole milliseconds.
     assert!(answered.outbox.oldest.unwrap() >= began);
     store
-        .settle(vec![first], InboxState::Answered)
+        .set_inbox_state(vec![first], InboxState::Answered)
         .await
         .unwrap();
     assert_eq!(store.queues().await.unwrap()[0].inbox.waiting, 1);
@@ -362,7 +362,7 @@ async fn a_message_that_is_forgotten_can_be_sent_again() {
         panic!("the message is new");
     };
     store.forget(record.id).await.unwrap();
-    assert!(store.unsettled().await.unwrap().is_empty());
+    assert!(store.unfinished().await.unwrap().is_empty());
     assert!(matches!(accept(&store, "1").await, Ok(Recorded::Fresh(_))));
 }
 
@@ -543,7 +543,7 @@ async fn what_was_confirmed_is_there_after_kill_9_and_numbers_have_no_gaps() {
             let again = accept(&store, dedupe).await;
             assert_eq!(again, Ok(Recorded::Duplicate), "{dedupe}");
         }
-        let waiting = store.unsettled().await.unwrap();
+        let waiting = store.unfinished().await.unwrap();
         let is_waiting = |dedupe: &str| waiting.iter().any(|found| found.message.dedupe == dedupe);
         let mut frames = 0;
         for summary in store.chats(100).await.unwrap() {
@@ -585,8 +585,8 @@ async fn child_writes_until_it_is_killed() {
                 if let Frame::Said { message_id, .. } = &mut heard {
                     message_id.clone_from(&dedupe);
                 }
-                let settled = (vec![id], InboxState::Answered);
-                let stored = store.append(&place, vec![heard, done()], settled).await;
+                let update = (vec![id], InboxState::Answered);
+                let stored = store.append(&place, vec![heard, done()], update).await;
                 println!("answered {dedupe}");
                 let seq = stored.unwrap()[0].seq.unwrap();
                 store.note_left(&place, seq).await.unwrap();

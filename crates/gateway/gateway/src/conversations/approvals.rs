@@ -22,7 +22,7 @@ use tenterhook_channel::approval_card::{ApprovalCard, escape_prose};
 use tenterhook_channel::chat::{ChatRef, Sender};
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::message::ApprovalChoice;
-use tenterhook_channel::outlet::Outlet;
+use tenterhook_channel::publisher::Publisher;
 
 /// How long a question can be answered.
 const QUESTION_LIFE: Duration = Duration::from_mins(5);
@@ -33,7 +33,7 @@ const OVER: &str = "This question is over.";
 /// The open questions of a gateway. Clones share them.
 #[derive(Clone)]
 pub struct OpenQuestions {
-    outlet: Arc<dyn Outlet>,
+    publisher: Arc<dyn Publisher>,
     fallback: Option<ChatRef>,
     open: Arc<Mutex<HashMap<String, OpenQuestion>>>,
 }
@@ -101,16 +101,16 @@ impl Drop for Asked<'_> {
             outcome: self.outcome.to_owned(),
             by: self.by.take(),
         };
-        self.approvals.outlet.live(&self.chat, &resolved);
+        self.approvals.publisher.live(&self.chat, &resolved);
     }
 }
 
 impl OpenQuestions {
     /// Creates an empty set of questions. Those that cannot be asked in their own chat are asked in `fallback`, which
     /// is an owner's direct chat.
-    pub fn new(outlet: Arc<dyn Outlet>, fallback: Option<ChatRef>) -> Self {
+    pub fn new(publisher: Arc<dyn Publisher>, fallback: Option<ChatRef>) -> Self {
         Self {
-            outlet,
+            publisher,
             fallback,
             open: Arc::default(),
         }
@@ -214,7 +214,7 @@ impl OpenQuestions {
             outcome: "withdrawn",
             by: None,
         };
-        if !self.outlet.ask(&chat, &question).await {
+        if !self.publisher.ask(&chat, &question).await {
             return None;
         }
         let Ok(Ok((answer, by))) = tokio::time::timeout(QUESTION_LIFE, answered).await else {
@@ -405,7 +405,7 @@ mod tests {
     use tenterhook_channel::channel::ChannelCapabilities;
     use tenterhook_channel::chat::ChannelId;
     use tenterhook_channel::message::MediaRef;
-    use tenterhook_channel::outlet::{PublishError, SavedMedia, Settled};
+    use tenterhook_channel::publisher::{InboxUpdate, PublishError, SavedMedia};
 
     #[derive(Default)]
     struct Screen {
@@ -413,7 +413,7 @@ mod tests {
         is_reached: bool,
     }
 
-    impl Outlet for Screen {
+    impl Publisher for Screen {
         fn capabilities(&self, _: &ChatRef) -> Option<ChannelCapabilities> {
             None
         }
@@ -426,7 +426,7 @@ mod tests {
             &'a self,
             _: &'a ChatRef,
             _: Vec<Frame>,
-            _: Settled,
+            _: InboxUpdate,
         ) -> BoxFuture<'a, Result<(), PublishError>> {
             Box::pin(future::ready(Ok(())))
         }
@@ -504,8 +504,8 @@ mod tests {
             is_reached,
             ..Screen::default()
         });
-        let outlet = Arc::clone(&screen) as Arc<dyn Outlet>;
-        (screen, OpenQuestions::new(outlet, fallback.map(chat)))
+        let publisher = Arc::clone(&screen) as Arc<dyn Publisher>;
+        (screen, OpenQuestions::new(publisher, fallback.map(chat)))
     }
 
     // G77

@@ -24,7 +24,7 @@ use crate::conversations::reply::publish;
 use crate::conversations::turn_control::message_id_of;
 use tenterhook_channel::chat::SessionKey;
 use tenterhook_channel::frame::{Chunk, EndReason, Frame, Retry};
-use tenterhook_channel::outlet::{PublishError, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, PublishError};
 use tenterhook_channel::store::DocumentKind;
 
 /// The maximum length of a tool result in a frame, and of a text in the stored arguments of a call, in characters.
@@ -154,7 +154,7 @@ impl TurnView {
         match &mut *self.early.lock() {
             Some(early) if early.len() < MAX_EARLY => early.push(frame.clone()),
             Some(_) => {}
-            None => self.parts.outlet.live(&self.to.chat, frame),
+            None => self.parts.publisher.live(&self.to.chat, frame),
         }
     }
 
@@ -166,39 +166,43 @@ impl TurnView {
         };
         let mut early = self.early.lock();
         for frame in std::iter::once(start).chain(early.take().into_iter().flatten()) {
-            self.parts.outlet.live(&self.to.chat, &frame);
+            self.parts.publisher.live(&self.to.chat, &frame);
         }
     }
 
     /// Stores and shows durable frames, after the calls that have ended since the last ones.
-    pub(crate) async fn publish(&self, frames: Vec<Frame>, settled: Settled) {
+    pub(crate) async fn publish(&self, frames: Vec<Frame>, update: InboxUpdate) {
         // A failure has been reported to the chat.
-        let _reported = self.try_publish(frames, settled).await;
+        let _reported = self.try_publish(frames, update).await;
     }
 
     /// Does the same with the last frames of the turn, and keeps the end of the session's file in the same transaction.
-    pub(crate) async fn publish_last(&self, frames: Vec<Frame>, settled: Settled) {
-        let publish = |settled| self.try_publish(frames, settled);
-        let _reported = self.with_tail(settled, publish).await;
+    pub(crate) async fn publish_last(&self, frames: Vec<Frame>, update: InboxUpdate) {
+        let publish = |update| self.try_publish(frames, update);
+        let _reported = self.with_tail(update, publish).await;
     }
 
-    async fn try_publish(&self, frames: Vec<Frame>, settled: Settled) -> Result<(), PublishError> {
-        let (outlet, chat) = (&self.parts.outlet, &self.to.chat);
+    async fn try_publish(
+        &self,
+        frames: Vec<Frame>,
+        update: InboxUpdate,
+    ) -> Result<(), PublishError> {
+        let (publisher, chat) = (&self.parts.publisher, &self.to.chat);
         let mut calls = std::mem::take(&mut self.shown.lock().calls);
         calls.extend(frames);
-        publish(outlet, &self.delivery, chat, calls, settled).await
+        publish(publisher, &self.delivery, chat, calls, update).await
     }
 
     /// Publishes together with the end of the session's file, if the store does not have it yet. Only one caller may do
     /// this or [`keep_tail`](Self::keep_tail) at a time, so that a newer end is not replaced with an older one.
     pub(crate) async fn with_tail<F: Future<Output = Result<(), PublishError>>>(
         &self,
-        mut settled: Settled,
-        publish: impl FnOnce(Settled) -> F,
+        mut update: InboxUpdate,
+        publish: impl FnOnce(InboxUpdate) -> F,
     ) -> F::Output {
         let tail = self.tail.unkept();
-        settled.tail = tail.as_ref().and_then(|tail| self.document(tail));
-        let published = publish(settled).await;
+        update.tail = tail.as_ref().and_then(|tail| self.document(tail));
+        let published = publish(update).await;
         if let Some(tail) = tail.filter(|_| published.is_ok()) {
             self.tail.note_kept(&tail);
         }
@@ -239,7 +243,7 @@ impl TurnView {
         else {
             return;
         };
-        let capabilities = self.parts.outlet.capabilities(&self.to.chat);
+        let capabilities = self.parts.publisher.capabilities(&self.to.chat);
         if !capabilities.is_some_and(|capabilities| capabilities.speaks_frames) {
             return;
         }
@@ -362,7 +366,7 @@ impl TurnView {
         let held = self.shown.lock().held.take();
         if let Some(content) = held {
             let frames = self.end_frames(content, reason, is_final);
-            self.publish(frames, Settled::default()).await;
+            self.publish(frames, InboxUpdate::default()).await;
         }
     }
 

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use self::actor::{Actor, Request};
-use self::step::Letter;
+use self::step::MailboxMessage;
 use crate::conversations::chat_command::of_extension;
 use crate::conversations::conversation_parts::ConversationParts;
 use crate::conversations::deliver::Delivery;
@@ -33,7 +33,7 @@ use crate::conversations::turn::INTERRUPTED;
 use tenterhook_channel::chat::{ChatRef, Sender, SessionKey};
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
 use tenterhook_channel::message::IncomingPart;
-use tenterhook_channel::outlet::Settled;
+use tenterhook_channel::publisher::InboxUpdate;
 use tenterhook_channel::settings::RestartMode;
 use tenterhook_channel::store::{InboxRecord, InboxState};
 
@@ -56,10 +56,10 @@ pub fn may_remove(record: &InboxRecord, sender: &Sender, role: SenderRole) -> bo
     record.message.sender.id == sender.id || role == SenderRole::Owner
 }
 
-/// Settles a message that was removed before a conversation had it, and reports that to its chat.
+/// Finishes a message that was removed before a conversation had it, and reports that to its chat.
 pub async fn report_removed(parts: &ConversationParts, record: &InboxRecord) {
     let delivery = Delivery::new(parts.events.dispatcher(), parts.media.clone());
-    Reply::new(&parts.outlet, &delivery, record)
+    Reply::new(&parts.publisher, &delivery, record)
         .cancelled()
         .await;
 }
@@ -68,8 +68,8 @@ pub async fn report_removed(parts: &ConversationParts, record: &InboxRecord) {
 #[derive(Debug)]
 pub struct ChatTask {
     parts: Arc<ConversationParts>,
-    /// Letters are boxed, because a channel has room for many from its start.
-    mailbox: mpsc::Sender<Box<Letter>>,
+    /// Messages are boxed, because a channel has room for many from its start.
+    mailbox: mpsc::Sender<Box<MailboxMessage>>,
     places: Places,
     requests: mpsc::Sender<Request>,
     idle_since: Arc<Mutex<Option<Instant>>>,
@@ -81,14 +81,14 @@ pub struct ChatTask {
 impl ChatTask {
     /// Starts a conversation.
     pub fn start(parts: Arc<ConversationParts>, key: SessionKey) -> Self {
-        let (mailbox, letters) = mpsc::channel(MAX_WAITING);
+        let (mailbox, messages) = mpsc::channel(MAX_WAITING);
         let (requests, received) = mpsc::channel(MAX_REQUESTS);
         let idle_since = Arc::new(Mutex::new(Some(Instant::now())));
         let places = Places::new();
         let actor = Actor::new(
             Arc::clone(&parts),
             key,
-            (letters, received),
+            (messages, received),
             (places.clone(), Arc::clone(&idle_since)),
         );
         let ended = CancellationToken::new();
@@ -115,7 +115,7 @@ impl ChatTask {
     /// Fails if 64 messages wait already, or if the conversation has stopped.
     pub fn offer(&self, record: InboxRecord) -> Result<(), MailboxFull> {
         let place = self.place(&record)?;
-        self.send(Letter::Message(record, place))
+        self.send(MailboxMessage { record, place })
     }
 
     /// Stops the turn of a chat, and removes waiting messages of the sender; an owner removes all messages of the chat.
@@ -164,19 +164,19 @@ impl ChatTask {
         }
         match self.parts.settings.current().on_restart {
             RestartMode::Resume => {
-                if !self.is_command(&record)
-                    && let Ok(place) = self.place(&record)
-                    && self.send(Letter::Continue(record.clone(), place)).is_ok()
-                {
+                if !self.is_command(&record) && self.offer(record.clone()).is_ok() {
                     return;
                 }
                 self.tell_interrupted(&record).await;
             }
             RestartMode::Tell => self.tell_interrupted(&record).await,
             RestartMode::Quiet => {
-                let settled = self.parts.store.settle(vec![record.id], InboxState::Failed);
+                let update = self
+                    .parts
+                    .store
+                    .set_inbox_state(vec![record.id], InboxState::Failed);
                 // If the state cannot be stored, the message is found again at the next start.
-                let _stored = settled.await;
+                let _stored = update.await;
             }
         }
     }
@@ -239,14 +239,14 @@ impl ChatTask {
             status: TurnStatus::Completed,
             usage: None,
         };
-        let settled = Settled {
+        let update = InboxUpdate {
             ids: vec![record.id],
             state: InboxState::Answered,
             tail: None,
         };
         let chat = &record.message.chat;
         // A failure has been reported to the chat.
-        let _reported = publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
+        let _reported = publish(&parts.publisher, &delivery, chat, vec![done], update).await;
     }
 
     async fn tell_interrupted(&self, record: &InboxRecord) {
@@ -259,7 +259,7 @@ impl ChatTask {
             turn: turn.clone(),
             in_reply_to: to.in_reply_to,
         };
-        parts.outlet.live(&to.chat, &start);
+        parts.publisher.live(&to.chat, &start);
         let error = Frame::Error {
             turn: Some(turn.clone()),
             message_id: Some(record.message.message_id.clone()),
@@ -272,17 +272,17 @@ impl ChatTask {
             status: TurnStatus::Failed,
             usage: None,
         };
-        let settled = Settled {
+        let update = InboxUpdate {
             ids: vec![record.id],
             state: InboxState::Failed,
             tail: None,
         };
         let _reported = publish(
-            &parts.outlet,
+            &parts.publisher,
             &delivery,
             &to.chat,
             vec![error, done],
-            settled,
+            update,
         )
         .await;
     }
@@ -293,8 +293,8 @@ impl ChatTask {
         Ok(place)
     }
 
-    fn send(&self, letter: Letter) -> Result<(), MailboxFull> {
-        let letter = Box::new(letter);
-        self.mailbox.try_send(letter).map_err(|_| MailboxFull)
+    fn send(&self, message: MailboxMessage) -> Result<(), MailboxFull> {
+        let message = Box::new(message);
+        self.mailbox.try_send(message).map_err(|_| MailboxFull)
     }
 }

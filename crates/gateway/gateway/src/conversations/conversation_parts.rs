@@ -12,7 +12,7 @@ use tenterhook_channel::current_role::CurrentRoles;
 use tenterhook_channel::fair_places::FairPlaces;
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
-use tenterhook_channel::outlet::Outlet;
+use tenterhook_channel::publisher::Publisher;
 use tenterhook_channel::settings::{BusyMode, ChannelSettings};
 use tenterhook_channel::store::Store;
 
@@ -23,7 +23,7 @@ pub struct ConversationParts {
     /// Keeps messages and sessions.
     pub store: Store,
     /// Shows frames.
-    pub outlet: Arc<dyn Outlet>,
+    pub publisher: Arc<dyn Publisher>,
     /// The open questions.
     pub approvals: OpenQuestions,
     /// Sends the events that belong to no session.

@@ -11,7 +11,7 @@ use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::frame::Frame;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::MediaKind;
-use tenterhook_channel::outlet::SavedMedia;
+use tenterhook_channel::publisher::SavedMedia;
 
 /// What is delivered instead of an answer that hooks withhold.
 const ANSWER_WITHHELD: &str = "The answer was withheld.";

@@ -6,7 +6,7 @@ use tenterhook_protocol::event::MessagePart;
 
 use tenterhook_channel::labels::clean_label;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MessageReference, ReferenceKind};
-use tenterhook_channel::outlet::SavedMedia;
+use tenterhook_channel::publisher::SavedMedia;
 
 /// The kind of a part with text.
 const TEXT: &str = "text";

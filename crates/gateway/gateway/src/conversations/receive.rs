@@ -22,7 +22,7 @@ use tenterhook_channel::frame::Media;
 use tenterhook_channel::labels::clean_label;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaKind, ReferenceKind};
-use tenterhook_channel::outlet::{Outlet, SavedMedia};
+use tenterhook_channel::publisher::{Publisher, SavedMedia};
 use tenterhook_channel::store::InboxRecord;
 
 /// What the sender reads if a hook of `message_receive` failed.
@@ -68,7 +68,7 @@ impl Heard {
 
 /// Receives messages under the hooks of one session.
 pub(crate) struct Reception<'a> {
-    pub(crate) outlet: &'a Arc<dyn Outlet>,
+    pub(crate) publisher: &'a Arc<dyn Publisher>,
     pub(crate) media: &'a MediaFolder,
     pub(crate) delivery: &'a Delivery,
     pub(crate) limits: &'a ReceiveLimits,
@@ -100,7 +100,7 @@ impl Fetched {
 impl Reception<'_> {
     /// Receives a message. Returns `None` if it was refused; then its sender has been informed, unless a hook wants silence.
     pub(crate) async fn receive(&self, record: &InboxRecord) -> Option<Heard> {
-        let reply = Reply::new(self.outlet, self.delivery, record);
+        let reply = Reply::new(self.publisher, self.delivery, record);
         let (parts, fetched, has_problem) = self.fetch(record, &reply).await;
         if parts.iter().all(is_reply) {
             if has_problem {
@@ -169,7 +169,7 @@ impl Reception<'_> {
                 }
                 IncomingPart::Media(media) => media,
             };
-            match self.outlet.fetch(&record.message.chat, media).await {
+            match self.publisher.fetch(&record.message.chat, media).await {
                 Ok(saved) => {
                     let duration_ms = media.duration_ms;
                     parts.push(media_part(&saved, duration_ms));

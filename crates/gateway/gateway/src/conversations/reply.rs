@@ -10,24 +10,24 @@ use crate::conversations::gateway_events::{GatewayFailure, report_failure};
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::frame::{Frame, TurnStatus};
 use tenterhook_channel::message::IncomingMessage;
-use tenterhook_channel::outlet::{Outlet, PublishError, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, PublishError, Publisher};
 use tenterhook_channel::store::{InboxId, InboxRecord, InboxState};
 
 /// Answers one message.
 pub(crate) struct Reply<'a> {
-    outlet: &'a Arc<dyn Outlet>,
+    publisher: &'a Arc<dyn Publisher>,
     delivery: &'a Delivery,
     record: &'a InboxRecord,
 }
 
 impl<'a> Reply<'a> {
     pub(crate) fn new(
-        outlet: &'a Arc<dyn Outlet>,
+        publisher: &'a Arc<dyn Publisher>,
         delivery: &'a Delivery,
         record: &'a InboxRecord,
     ) -> Self {
         Self {
-            outlet,
+            publisher,
             delivery,
             record,
         }
@@ -35,37 +35,37 @@ impl<'a> Reply<'a> {
 
     /// Shows an error, and keeps the state of the message.
     pub(crate) async fn error(&self, code: &str, text: &str) {
-        self.show_error(code, text, Settled::default()).await;
+        self.show_error(code, text, InboxUpdate::default()).await;
     }
 
     /// Refuses the message with an error.
     pub(crate) async fn refuse(&self, code: &str, text: &str) {
         let state = InboxState::Refused(code.to_owned());
-        self.show_error(code, text, self.settled(state)).await;
+        self.show_error(code, text, self.inbox_update(state)).await;
     }
 
     /// Shows why the message failed.
     pub(crate) async fn fail(&self, code: &str, text: &str) {
-        self.show_error(code, text, self.settled(InboxState::Failed))
+        self.show_error(code, text, self.inbox_update(InboxState::Failed))
             .await;
     }
 
     /// Refuses the message without a word.
     pub(crate) async fn refuse_silently(&self, code: &str) {
         let state = InboxState::Refused(code.to_owned());
-        self.publish(Vec::new(), self.settled(state)).await;
+        self.publish(Vec::new(), self.inbox_update(state)).await;
     }
 
     /// Shows that the message was removed before the agent heard it.
     pub(crate) async fn cancelled(&self) {
-        let settled = self.settled(InboxState::Cancelled);
+        let update = self.inbox_update(InboxState::Cancelled);
         let text = "Removed before the agent read it.";
-        self.show_error("cancelled", text, settled).await;
+        self.show_error("cancelled", text, update).await;
     }
 
-    /// Settles a message that a hook has handled.
+    /// Finishes a message that a hook has handled.
     pub(crate) async fn answered(&self) {
-        self.publish(Vec::new(), self.settled(InboxState::Answered))
+        self.publish(Vec::new(), self.inbox_update(InboxState::Answered))
             .await;
     }
 
@@ -77,7 +77,7 @@ impl<'a> Reply<'a> {
         let frames = content
             .await
             .into_frames(None, Some(&self.record.message.message_id));
-        self.publish(frames, self.settled(InboxState::Answered))
+        self.publish(frames, self.inbox_update(InboxState::Answered))
             .await;
     }
 
@@ -88,10 +88,10 @@ impl<'a> Reply<'a> {
         let content = Content::from(text.to_owned());
         let content = self.delivery.deliver(&to, DeliveryKind::Command, content);
         let frames = content.await.into_frames(None, None);
-        self.publish(frames, Settled::default()).await;
+        self.publish(frames, InboxUpdate::default()).await;
     }
 
-    async fn show_error(&self, code: &str, text: &str, settled: Settled) {
+    async fn show_error(&self, code: &str, text: &str, update: InboxUpdate) {
         let to = recipient(&self.record.message);
         let content = Content::from(text.to_owned());
         let content = self.delivery.deliver(&to, DeliveryKind::Error, content);
@@ -102,17 +102,17 @@ impl<'a> Reply<'a> {
             text: content.await.text,
             retry: None,
         };
-        self.publish(vec![error], settled).await;
+        self.publish(vec![error], update).await;
     }
 
-    fn settled(&self, state: InboxState) -> Settled {
+    fn inbox_update(&self, state: InboxState) -> InboxUpdate {
         let ids: Vec<InboxId> = vec![self.record.id];
         (ids, state).into()
     }
 
-    async fn publish(&self, frames: Vec<Frame>, settled: Settled) {
+    async fn publish(&self, frames: Vec<Frame>, update: InboxUpdate) {
         let message = &self.record.message;
-        let published = publish(self.outlet, self.delivery, &message.chat, frames, settled);
+        let published = publish(self.publisher, self.delivery, &message.chat, frames, update);
         if published.await.is_err() {
             // A client that waits for the answer to this message learns that there will be none.
             let lost = Frame::Error {
@@ -122,7 +122,7 @@ impl<'a> Reply<'a> {
                 text: LOST.to_owned(),
                 retry: None,
             };
-            self.outlet.live(&message.chat, &lost);
+            self.publisher.live(&message.chat, &lost);
         }
     }
 }
@@ -132,21 +132,21 @@ const MAX_TRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 async fn try_publish(
-    outlet: &Arc<dyn Outlet>,
+    publisher: &Arc<dyn Publisher>,
     chat: &ChatRef,
     frames: Vec<Frame>,
-    settled: Settled,
+    update: InboxUpdate,
 ) -> Result<(), PublishError> {
     let mut wait = FIRST_WAIT;
     for _ in 1..MAX_TRIES {
-        let published = outlet.publish(chat, frames.clone(), settled.clone());
+        let published = publisher.publish(chat, frames.clone(), update.clone());
         if published.await.is_ok() {
             return Ok(());
         }
         tokio::time::sleep(wait).await;
         wait *= 2;
     }
-    outlet.publish(chat, frames, settled).await
+    publisher.publish(chat, frames, update).await
 }
 
 /// The code of an error about an answer that cannot be stored, and what the chat reads.
@@ -160,11 +160,11 @@ const LOST: &str = "The answer cannot be stored, so it is not sent.";
 ///
 /// Fails if the frames could not be stored.
 pub(crate) async fn publish(
-    outlet: &Arc<dyn Outlet>,
+    publisher: &Arc<dyn Publisher>,
     delivery: &Delivery,
     chat: &ChatRef,
     frames: Vec<Frame>,
-    settled: Settled,
+    update: InboxUpdate,
 ) -> Result<(), PublishError> {
     let turn = frames.iter().find_map(|frame| {
         if let Frame::Done { turn, .. } = frame {
@@ -172,11 +172,11 @@ pub(crate) async fn publish(
         }
         None
     });
-    let Err(error) = try_publish(outlet, chat, frames, settled).await else {
+    let Err(error) = try_publish(publisher, chat, frames, update).await else {
         return Ok(());
     };
     let text = LOST.to_owned();
-    let capabilities = outlet.capabilities(chat);
+    let capabilities = publisher.capabilities(chat);
     let speaks_frames = capabilities.is_some_and(|capabilities| capabilities.speaks_frames);
     if let Some(turn) = turn.filter(|_| speaks_frames) {
         let lost = Frame::Error {
@@ -192,10 +192,10 @@ pub(crate) async fn publish(
             usage: None,
         };
         for frame in [lost, done] {
-            outlet.live(chat, &frame);
+            publisher.live(chat, &frame);
         }
     } else {
-        outlet.live(chat, &Frame::Notice { text });
+        publisher.live(chat, &Frame::Notice { text });
     }
     let failure = GatewayFailure {
         code: "store".to_owned(),
@@ -224,16 +224,16 @@ mod tests {
     use tenterhook_channel::chat::ChannelId;
     use tenterhook_channel::media_folder::MediaFolder;
     use tenterhook_channel::message::MediaRef;
-    use tenterhook_channel::outlet::SavedMedia;
+    use tenterhook_channel::publisher::SavedMedia;
     use tenterhook_engine::{Engine, Origin};
 
     use super::*;
 
-    /// An outlet that stores nothing.
+    /// An publisher that stores nothing.
     #[derive(Default)]
     struct FullDisk(Mutex<Vec<Frame>>);
 
-    impl Outlet for FullDisk {
+    impl Publisher for FullDisk {
         fn capabilities(&self, _: &ChatRef) -> Option<ChannelCapabilities> {
             Some(ChannelCapabilities {
                 speaks_frames: true,
@@ -250,7 +250,7 @@ mod tests {
             &'a self,
             _: &'a ChatRef,
             _: Vec<Frame>,
-            _: Settled,
+            _: InboxUpdate,
         ) -> BoxFuture<'a, Result<(), PublishError>> {
             let cause = "no space left on device".to_owned();
             Box::pin(ready(Err(PublishError { cause })))
@@ -273,7 +273,7 @@ mod tests {
     async fn a_turn_whose_end_a_full_disk_cannot_store_is_shown_to_have_failed() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Arc::new(FullDisk::default());
-        let outlet = Arc::clone(&disk) as Arc<dyn Outlet>;
+        let publisher = Arc::clone(&disk) as Arc<dyn Publisher>;
         let dispatcher = Engine::new().dispatcher(Origin::default());
         let media = MediaFolder::open(folder.path()).unwrap();
         let delivery = Delivery::new(dispatcher, media);
@@ -287,7 +287,13 @@ mod tests {
             status: TurnStatus::Completed,
             usage: None,
         };
-        let published = publish(&outlet, &delivery, &chat, vec![done], Settled::default());
+        let published = publish(
+            &publisher,
+            &delivery,
+            &chat,
+            vec![done],
+            InboxUpdate::default(),
+        );
         assert!(published.await.is_err());
         let shown = disk.0.lock().clone();
         let [Frame::Error { code, .. }, Frame::Done { turn, status, .. }] = shown.as_slice() else {

@@ -14,7 +14,7 @@ use tenterhook_tools::{ToolContext, ToolFailure, TypedTool};
 use crate::conversations::chat_frontend::{ChatFrontend, TurnView};
 use crate::conversations::deliver::{Content, import};
 use tenterhook_channel::message::MediaKind;
-use tenterhook_channel::outlet::{SavedMedia, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, SavedMedia};
 
 /// The name of the tool.
 const NAME: &str = "send";
@@ -100,7 +100,7 @@ impl TypedTool for SendTool {
         let to = turn.recipient();
         let sent = turn.delivery.deliver(&to, DeliveryKind::Extra, content);
         let frames = sent.await.into_frames(Some(&turn.turn), None);
-        turn.publish(frames, Settled::default()).await;
+        turn.publish(frames, InboxUpdate::default()).await;
         Ok(ToolResult::text("Sent."))
     }
 }

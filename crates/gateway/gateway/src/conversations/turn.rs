@@ -41,7 +41,7 @@ use crate::conversations::turn_control::{
 use crate::conversations::turn_work::TurnWork;
 use tenterhook_channel::approval_card::describe_sender;
 use tenterhook_channel::frame::{EndReason, Frame, TurnStatus};
-use tenterhook_channel::outlet::{PublishError, Settled};
+use tenterhook_channel::publisher::{InboxUpdate, PublishError};
 use tenterhook_channel::store::InboxState;
 
 /// What the chat reads after a crash.
@@ -342,7 +342,7 @@ impl Turn {
         let chat = &self.control.chat;
         let channel = self.parts.channel(&chat.channel);
         let wanted = channel.and_then(|channel| channel.tts_enabled);
-        let capabilities = self.parts.outlet.capabilities(chat);
+        let capabilities = self.parts.publisher.capabilities(chat);
         let is_mute = capabilities.is_some_and(|can| can.audio_formats.is_empty());
         wanted.or(is_mute.then_some(false))
     }
@@ -385,10 +385,10 @@ impl Turn {
     async fn start(&self, view: &TurnView) -> Result<(), PublishError> {
         let unsaid = self.messages.iter().filter(|message| !message.is_said);
         let said = unsaid.map(Pending::said).collect();
-        let settled = self.settled(InboxState::Running);
-        let (outlet, chat) = (&self.parts.outlet, &self.control.chat);
-        let publish = |settled| outlet.publish(chat, said, settled);
-        let stored = view.with_tail(settled, publish).await;
+        let update = self.inbox_update(InboxState::Running);
+        let (publisher, chat) = (&self.parts.publisher, &self.control.chat);
+        let publish = |update| publisher.publish(chat, said, update);
+        let stored = view.with_tail(update, publish).await;
         if stored.is_ok() {
             self.control.start();
             view.show_start();
@@ -400,7 +400,7 @@ impl Turn {
         stored
     }
 
-    fn settled(&self, state: InboxState) -> Settled {
+    fn inbox_update(&self, state: InboxState) -> InboxUpdate {
         let ids = self.messages.iter().map(|message| message.record.id);
         (ids.collect::<Vec<_>>(), state).into()
     }
@@ -461,7 +461,7 @@ impl Turn {
         }
     }
 
-    /// Shows how the turn ended, and settles its messages.
+    /// Shows how the turn ended, and stores the last state of its messages.
     async fn finish(&self, view: &TurnView, end: TurnEnd, usage: Option<Usage>) {
         let to = self.recipient();
         let (status, state, mut frames) = match end {
@@ -505,12 +505,12 @@ impl Turn {
             status,
             usage,
         });
-        view.publish_last(frames, self.settled(state)).await;
+        view.publish_last(frames, self.inbox_update(state)).await;
     }
 
     async fn publish(&self, view: &TurnView, frames: Vec<Frame>) {
         if !frames.is_empty() {
-            view.publish(frames, Settled::default()).await;
+            view.publish(frames, InboxUpdate::default()).await;
         }
     }
 
@@ -544,7 +544,7 @@ impl Turn {
             .iter()
             .map(|message| message.heard.text.as_str())
             .collect();
-        let capabilities = self.parts.outlet.capabilities(&to.chat);
+        let capabilities = self.parts.publisher.capabilities(&to.chat);
         let formats = capabilities.map_or(&[][..], |capabilities| capabilities.audio_formats);
         let answered = Answered {
             input: inputs.join("\n\n"),
@@ -586,7 +586,7 @@ impl Turn {
         let notice = Frame::Notice {
             text: text.to_owned(),
         };
-        self.parts.outlet.live(&self.control.chat, &notice);
+        self.parts.publisher.live(&self.control.chat, &notice);
         self.report(&self.view(None), "store", error).await;
     }
 }

@@ -156,7 +156,7 @@ pub(crate) enum SteerOutcome {
     /// The turn was cancelled, and the message with it.
     Cancelled(Pending),
     /// A hook handled it or refused it, with a reason; or the run heard it and ended before it was registered.
-    Settled(Pending, Option<String>),
+    Finished(Pending, Option<String>),
 }
 
 impl TurnControl {
@@ -227,9 +227,9 @@ impl TurnControl {
         match submitted {
             Ok(SubmitOutcome::Queued) => {}
             Ok(SubmitOutcome::Refused { reason }) => {
-                return SteerOutcome::Settled(message, Some(reason));
+                return SteerOutcome::Finished(message, Some(reason));
             }
-            Ok(_) => return SteerOutcome::Settled(message, None),
+            Ok(_) => return SteerOutcome::Finished(message, None),
             Err(_full) => return self.unheard(message),
         }
         {
@@ -243,7 +243,7 @@ impl TurnControl {
         // message is still queued, unless that run heard it.
         let is_own = |extra: &JsonObject| extra.get(INBOX_ID) == Some(&json!(id.0));
         if handle.withdraw(is_own).await.is_empty() {
-            return SteerOutcome::Settled(message, None);
+            return SteerOutcome::Finished(message, None);
         }
         self.unheard(message)
     }

@@ -90,7 +90,7 @@ impl Stage {
 
     fn publish(&self) -> BoxFuture<'_, Result<(), PublishError>> {
         self.outbox
-            .publish(&self.chat, vec![message()], Settled::default())
+            .publish(&self.chat, vec![message()], InboxUpdate::default())
     }
 
     /// Returns what was sent when everything that was published is.
@@ -146,7 +146,7 @@ async fn a_start_sends_only_frames_that_have_not_left() {
     let store = stage.outbox.0.store.clone();
     let frames = (0..5).map(|_| message()).collect();
     store
-        .append(&stage.chat, frames, Settled::default())
+        .append(&stage.chat, frames, InboxUpdate::default())
         .await
         .unwrap();
     for seq in [1, 3, 4] {
@@ -168,11 +168,11 @@ async fn frames_that_the_channel_does_not_send_are_stored_and_do_not_wait() {
         media: Vec::new(),
         is_transcript: false,
     };
-    let (chat, settled) = (&stage.chat, Settled::default);
-    let waiting = stage.outbox.accept(chat, vec![said.clone()], settled());
+    let (chat, update) = (&stage.chat, InboxUpdate::default);
+    let waiting = stage.outbox.accept(chat, vec![said.clone()], update());
     assert_eq!(waiting.await.unwrap(), BTreeSet::new());
     assert_eq!(store.queues().await.unwrap(), []);
-    let waiting = stage.outbox.accept(chat, vec![said, message()], settled());
+    let waiting = stage.outbox.accept(chat, vec![said, message()], update());
     assert_eq!(waiting.await.unwrap(), BTreeSet::from([3]));
     assert_eq!(stage.sent(1).await, [3]);
     let stored = store.frames_after(chat, 0, 10).await.unwrap();

@@ -53,17 +53,17 @@ async fn a_message_that_makes_the_program_panic_does_not_close_the_chat() {
     stage.conversation().offer(record).unwrap();
     stage.log.until("error crashed", 1).await;
     stage.ask("hello").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 #[tokio::test]
 async fn a_turn_that_panics_is_reported_and_the_next_message_is_answered() {
     let stage = Stage::new(SAY);
-    stage.outlet.has_bug.store(true, Ordering::Release);
+    stage.publisher.has_bug.store(true, Ordering::Release);
     stage.ask("one").await;
     stage.say("two").await;
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let mut ends = stage.lines();
     ends.retain(|line| line.starts_with("error") || line.starts_with("done"));
     assert_eq!(ends[1..], ["done Failed", "done Completed"]);
@@ -112,7 +112,7 @@ async fn a_stop_command_does_not_remove_what_was_written_after_it() {
     stage.log.until("done Cancelled", 1).await;
     stage.answer_calls(10);
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert!(stage.lines().contains(&"said later".to_owned()));
 }
 
@@ -141,14 +141,14 @@ async fn a_steered_message_that_was_not_heard_is_said_once_across_a_stop() {
     stage.say("/status").await;
     stage.log.until("message state", 1).await;
     stage.stop(Duration::ZERO).await;
-    let mut left = stage.parts.store.unsettled().await.unwrap();
+    let mut left = stage.parts.store.unfinished().await.unwrap();
     let record = left.pop().unwrap();
     assert_eq!((left.len(), &record.state), (0, &InboxState::Unheard));
     stage.restart();
     stage.answer_calls(10);
     stage.conversation().offer(record).unwrap();
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let lines = stage.lines();
     let said = lines.iter().filter(|line| *line == "said two").count();
     assert_eq!(said, 1, "{lines:#?}");
@@ -214,7 +214,7 @@ async fn what_tools_read_does_not_leave_before_message_deliver_has_answered() {
         assert_eq!(end, expected);
         let stored = lines.iter().find(|line| line.starts_with("call "));
         assert_eq!(stored.unwrap().contains("secret.txt"), !is_gated);
-        let frames = stage.outlet.frames.lock();
+        let frames = stage.publisher.frames.lock();
         let args = frames.iter().find_map(|(_, frame)| {
             if let Frame::Chunk {
                 chunk: Chunk::ToolStart { args, .. },
@@ -235,9 +235,9 @@ async fn an_answer_is_kept_while_the_disk_is_full() {
     let stage = Stage::new(SAY);
     stage.say("one").await;
     stage.log.until("said one", 1).await;
-    stage.outlet.failures.store(1, Ordering::Release);
+    stage.publisher.failures.store(1, Ordering::Release);
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let end = "end final Stop: first".to_owned();
     assert!(stage.lines().contains(&end), "{:#?}", stage.lines());
 }
@@ -245,14 +245,14 @@ async fn an_answer_is_kept_while_the_disk_is_full() {
 #[tokio::test]
 async fn a_message_whose_turn_cannot_be_stored_is_tried_again_and_not_overtaken() {
     let stage = Stage::new(SAY);
-    stage.outlet.failures.store(1, Ordering::Release);
+    stage.publisher.failures.store(1, Ordering::Release);
     stage.say("one").await;
     stage.log.until("event gateway_error", 1).await;
     assert!(stage.requests.lock().is_empty(), "the model was asked");
     stage.say("two").await;
     stage.log.until("queued FollowUp", 1).await;
     stage.log.until("done Completed", 2).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let lines = stage.lines();
     let order = lines
         .iter()
@@ -268,7 +268,7 @@ async fn a_message_whose_turn_cannot_be_stored_is_tried_again_and_not_overtaken(
 #[tokio::test]
 async fn the_model_is_asked_after_the_turn_is_stored() {
     let stage = Stage::new(SAY);
-    let publishing = stage.outlet.publishing.lock().await;
+    let publishing = stage.publisher.publishing.lock().await;
     stage.say("one").await;
     // Without hooks, the agent stores the message meanwhile.
     stage.log.until("publish", 1).await;
@@ -293,9 +293,9 @@ turns:
 ";
     let stage = Stage::new(script);
     stage.ask("one").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let calls = stage.requests.lock().len();
-    let publishing = stage.outlet.publishing.lock().await;
+    let publishing = stage.publisher.publishing.lock().await;
     stage.say("two").await;
     stage.log.until("publish", 1).await;
     // Nothing shows that the agent waits, so it gets the time to do something else.
@@ -305,7 +305,7 @@ turns:
     assert_eq!(stage.requests.lock().len(), calls, "the model was asked");
     drop(publishing);
     stage.log.until("done", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let requests = stage.requests.lock();
     let purposes: Vec<_> = requests.iter().map(|request| request.purpose).collect();
     assert_eq!(
@@ -327,28 +327,28 @@ async fn hooks_do_not_hear_of_a_turn_that_is_not_stored() {
     stage.engine.on(move |_: &AgentEnd| {
         runs.lock().push("agent_end");
     });
-    let publishing = stage.outlet.publishing.lock().await;
+    let publishing = stage.publisher.publishing.lock().await;
     stage.say("one").await;
     stage.log.until("publish", 1).await;
-    stage.outlet.failures.store(1, Ordering::Release);
+    stage.publisher.failures.store(1, Ordering::Release);
     drop(publishing);
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(*seen.lock(), ["turn_start", "agent_end"]);
 }
 
 #[tokio::test]
 async fn a_message_whose_turn_was_not_stored_before_a_crash_is_heard_once() {
     let stage = Stage::new(SAY);
-    stage.outlet.failures.store(u32::MAX, Ordering::Release);
+    stage.publisher.failures.store(u32::MAX, Ordering::Release);
     stage.say("one").await;
     stage.log.until("event gateway_error", 1).await;
     stage.stop(Duration::ZERO).await;
-    stage.outlet.failures.store(0, Ordering::Release);
+    stage.publisher.failures.store(0, Ordering::Release);
     stage.restart();
-    let unsettled = stage.parts.store.unsettled().await.unwrap();
-    assert_eq!(unsettled.len(), 1);
-    for record in unsettled {
+    let unfinished = stage.parts.store.unfinished().await.unwrap();
+    assert_eq!(unfinished.len(), 1);
+    for record in unfinished {
         assert_eq!(record.state, InboxState::Received);
         stage.conversation().offer(record).unwrap();
     }
@@ -359,11 +359,11 @@ async fn a_message_whose_turn_was_not_stored_before_a_crash_is_heard_once() {
 #[tokio::test]
 async fn a_message_whose_turn_cannot_be_stored_can_be_cancelled() {
     let stage = Stage::new(SAY);
-    stage.outlet.failures.store(1, Ordering::Release);
+    stage.publisher.failures.store(1, Ordering::Release);
     stage.say("one").await;
     stage.log.until("event gateway_error", 1).await;
     assert!(stage.cancel().await);
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert!(stage.requests.lock().is_empty(), "the model was asked");
     stage.log.until("error cancelled", 1).await;
 }
@@ -384,7 +384,7 @@ turns:
     let stage = Stage::with(script, options);
     stage.say("go").await;
     stage.log.until("approve", 1).await;
-    let frames = stage.outlet.frames.lock().clone();
+    let frames = stage.publisher.frames.lock().clone();
     let mut frames = frames.into_iter();
     let nonce = frames.find_map(|(_, frame)| {
         if let Frame::Approve { nonce, .. } = frame {

@@ -62,7 +62,7 @@ async fn a_steered_message_is_heard_at_the_next_step_and_answered_in_the_same_tu
     stage.log.until("message", 1).await;
     stage.answer_calls(10);
     stage.log.until("done", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(stage.heard(1), ["one", "two"]);
     assert_eq!(starts(&stage), ["start m1"]);
     assert_eq!(*busy.lock(), [false, true, true]);
@@ -92,7 +92,7 @@ async fn an_answer_names_the_messages_that_the_agent_has_heard_until_then() {
         stage.log.until("message", 1).await;
         stage.answer_calls(10);
         stage.log.until("done", 1).await;
-        stage.until_settled().await;
+        stage.until_finished().await;
         let named: Vec<String> = named.lock().clone();
         let answers = named.iter().filter(|line| line.starts_with("Answer"));
         assert_eq!(answers.collect::<Vec<_>>(), expected, "{script}");
@@ -111,7 +111,7 @@ async fn a_steered_message_that_the_run_did_not_hear_begins_a_turn() {
     stage.log.until("message", 1).await;
     stage.answer_calls(10);
     stage.log.until("done", 2).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(starts(&stage), ["start m1", "start m2"]);
     assert_eq!(stage.heard(1).last().unwrap(), "two");
     let said = stage
@@ -218,7 +218,7 @@ async fn a_busy_agent_can_refuse() {
     stage.say("two").await;
     stage.log.until("error busy", 1).await;
     stage.answer_calls(10);
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(starts(&stage), ["start m1"]);
 }
 
@@ -262,7 +262,7 @@ async fn cancelling_removes_own_waiting_messages_only() {
     stage.say_as("bob", SenderRole::Member, "/stop").await;
     stage.log.until("message Stopped.", 1).await;
     stage.answer_calls(10);
-    stage.until_settled().await;
+    stage.until_finished().await;
     let lines = stage.lines();
     let removed = lines
         .iter()
@@ -293,7 +293,7 @@ async fn messages_that_wait_at_a_stop_stay_in_the_inbox() {
     stage.say("two").await;
     stage.log.until("queued Steer", 1).await;
     stage.stop(Duration::ZERO).await;
-    let left = stage.parts.store.unsettled().await.unwrap();
+    let left = stage.parts.store.unfinished().await.unwrap();
     let left: Vec<&str> = left
         .iter()
         .map(|record| record.message.message_id.as_str())
@@ -398,7 +398,7 @@ async fn a_slow_hook_keeps_the_order_of_its_chat_and_holds_up_no_other() {
     assert_eq!(starts(&stage), Vec::<String>::new());
     held.add_permits(1);
     stage.log.until("said fast", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let said: Vec<String> = stage.lines();
     let place = |line: &str| said.iter().position(|found| found == line);
     assert!(place("said slow") < place("said fast"), "{said:#?}");
@@ -412,7 +412,7 @@ async fn a_message_that_a_hook_holds_up_can_be_cancelled() {
     stage.say("slow").await;
     stage.say("fast").await;
     assert!(stage.cancel().await);
-    stage.until_settled().await;
+    stage.until_finished().await;
     stage.log.until("error cancelled", 2).await;
     assert!(stage.requests.lock().is_empty());
     assert!(!stage.cancel().await);
@@ -443,5 +443,5 @@ async fn new_is_acknowledged_while_the_agent_works_and_done_after_the_answer() {
     stage.say("two").await;
     stage.log.until("done", 2).await;
     assert_eq!(stage.heard(1), ["two"]);
-    stage.until_settled().await;
+    stage.until_finished().await;
 }

@@ -42,7 +42,7 @@ async fn a_turn_is_a_start_then_chunks_then_an_end_then_done() {
     assert_eq!(stage.lines(), expected);
     assert_eq!(stage.streamed(), "hello dear Ann");
     assert_eq!(stage.heard(0), ["hi *there*"]);
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 // G23
@@ -92,7 +92,7 @@ async fn a_failed_model_call_is_reported_before_message_send_and_done() {
         "done Failed",
     ];
     assert_eq!(lines[lines.len() - 5..], expected);
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 #[tokio::test]
@@ -349,7 +349,7 @@ turns:
     assert_eq!(lines[place..], expected);
     assert!(!lines.contains(&"event message_send".to_owned()));
     assert!(!std::path::Path::new("/proc").join(pid).exists());
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 // G32
@@ -376,7 +376,7 @@ async fn stopping_cancels_a_turn_whose_model_does_not_answer() {
     let lines = stage.lines();
     assert_eq!(lines.last().unwrap(), "done Cancelled");
     assert!(lines.contains(&"event message_cancel".to_owned()));
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 #[tokio::test]
@@ -461,7 +461,7 @@ turns:
     );
     stage.say("go").await;
     stage.log.until("approve", 1).await;
-    let frames = stage.outlet.frames.lock().clone();
+    let frames = stage.publisher.frames.lock().clone();
     let nonce = frames.into_iter().find_map(|(_, frame)| {
         if let Frame::Approve { nonce, choices, .. } = frame {
             assert_eq!(choices.len(), 3);
@@ -563,7 +563,7 @@ async fn a_session_goes_on_after_a_restart_until_new_is_said() {
     stage.say("third").await;
     stage.log.until("done", 3).await;
     assert_eq!(stage.heard(2), ["third"]);
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 /// Returns a stage with this mode, and a message whose turn ran when the program was killed.
@@ -595,7 +595,7 @@ async fn an_interrupted_turn_is_told_and_never_run_again() {
         let (stage, record) = interrupted(mode, "turns: [{text: going on}]").await;
         let resumed = stage.conversation();
         resumed.resume_interrupted(running(record)).await;
-        stage.until_settled().await;
+        stage.until_finished().await;
         assert_eq!(stage.requests.lock().len(), 0);
         let lines = stage.lines();
         if mode == RestartMode::Tell {
@@ -622,7 +622,7 @@ async fn an_interrupted_turn_is_continued_if_the_agent_has_read_its_message() {
     assert_eq!(heard[0], "do it");
     assert!(heard[1].contains("Its tools may have run"), "{heard:#?}");
     assert_eq!(heard.len(), 2);
-    stage.until_settled().await;
+    stage.until_finished().await;
 }
 
 // The program was killed while hooks saw the message, before it was in the session.
@@ -633,7 +633,7 @@ async fn an_agent_is_not_asked_to_continue_a_message_that_it_has_never_read() {
     let resumed = stage.conversation();
     resumed.resume_interrupted(running(record)).await;
     stage.log.until("done Failed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(stage.requests.lock().len(), 0, "the model was asked");
     let lines = stage.lines();
     let told = "error interrupted: I was interrupted before I could finish. Tools may have run. \

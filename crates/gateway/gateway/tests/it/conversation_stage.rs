@@ -23,8 +23,8 @@ use tenterhook_channel::frame::{Chunk, Frame};
 use tenterhook_channel::live_settings::LiveSettings;
 use tenterhook_channel::media_folder::MediaFolder;
 use tenterhook_channel::message::{IncomingMessage, IncomingPart, MediaRef};
-use tenterhook_channel::outlet::{Outlet, PublishError, SavedMedia, Settled};
 use tenterhook_channel::pairing::Pairings;
+use tenterhook_channel::publisher::{InboxUpdate, PublishError, Publisher, SavedMedia};
 use tenterhook_channel::settings::Settings;
 use tenterhook_channel::store::{InboxRecord, Recorded, Store};
 use tenterhook_engine::Engine;
@@ -177,7 +177,7 @@ impl Profile for TestProfile {
     }
 }
 
-pub(crate) struct TestOutlet {
+pub(crate) struct TestPublisher {
     pub(crate) log: Arc<Log>,
     pub(crate) frames: Mutex<Vec<(ChatRef, Frame)>>,
     pub(crate) files: Mutex<HashMap<String, SavedMedia>>,
@@ -192,7 +192,7 @@ pub(crate) struct TestOutlet {
     store: Store,
 }
 
-impl TestOutlet {
+impl TestPublisher {
     fn show(&self, chat: &ChatRef, frame: &Frame) {
         let mut line = describe(frame);
         if chat.chat != "ann" {
@@ -203,7 +203,7 @@ impl TestOutlet {
     }
 }
 
-impl Outlet for TestOutlet {
+impl Publisher for TestPublisher {
     fn capabilities(&self, _chat: &ChatRef) -> Option<ChannelCapabilities> {
         assert!(!self.has_bug.swap(false, Ordering::AcqRel), "a bug");
         Some(ChannelCapabilities {
@@ -225,7 +225,7 @@ impl Outlet for TestOutlet {
         &'a self,
         chat: &'a ChatRef,
         frames: Vec<Frame>,
-        settled: Settled,
+        update: InboxUpdate,
     ) -> BoxFuture<'a, Result<(), PublishError>> {
         Box::pin(async move {
             if self.publishing.try_lock().is_err() {
@@ -238,7 +238,7 @@ impl Outlet for TestOutlet {
                 let cause = "no space left".to_owned();
                 return Err(PublishError { cause });
             }
-            let stored = self.store.append(chat, frames, settled);
+            let stored = self.store.append(chat, frames, update);
             let stored = stored.await.map_err(|error| PublishError {
                 cause: error.to_string(),
             })?;
@@ -341,7 +341,7 @@ const LOGGED: [&str; 5] = [
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) log: Arc<Log>,
-    pub(crate) outlet: Arc<TestOutlet>,
+    pub(crate) publisher: Arc<TestPublisher>,
     pub(crate) parts: Arc<ConversationParts>,
     pub(crate) requests: Arc<Mutex<Vec<ModelRequest>>>,
     pub(crate) gate: Arc<Semaphore>,
@@ -403,7 +403,7 @@ impl Stage {
         let kept = dir.path().join("state");
         let store = Store::open(&kept).unwrap();
         let media = MediaFolder::open(&kept.join("media")).unwrap();
-        let outlet = Arc::new(TestOutlet {
+        let publisher = Arc::new(TestPublisher {
             log: Arc::clone(&log),
             frames: Mutex::default(),
             files: Mutex::default(),
@@ -413,7 +413,7 @@ impl Stage {
             publishing: tokio::sync::Mutex::default(),
             store: store.clone(),
         });
-        let shown = Arc::clone(&outlet) as Arc<dyn Outlet>;
+        let shown = Arc::clone(&publisher) as Arc<dyn Publisher>;
         let gate = Arc::new(Semaphore::new(options.calls));
         let requests: Arc<Mutex<Vec<ModelRequest>>> = Arc::default();
         let opened: Arc<Mutex<Vec<ToolAccess>>> = Arc::default();
@@ -436,7 +436,7 @@ impl Stage {
         let parts = Arc::new(ConversationParts {
             profile: LiveProfile::from(Arc::new(profile) as Arc<dyn Profile>),
             store,
-            outlet: Arc::clone(&shown),
+            publisher: Arc::clone(&shown),
             approvals: OpenQuestions::new(shown, settings.current().approvals_to.clone()),
             events: GatewayEvents::new(&engine, &cwd),
             turns: FairPlaces::new(8),
@@ -448,7 +448,7 @@ impl Stage {
         let stage = Self {
             engine,
             log,
-            outlet,
+            publisher,
             parts,
             requests,
             gate,
@@ -622,14 +622,14 @@ impl Stage {
     }
 
     /// Waits until no message of the inbox waits or runs.
-    pub(crate) async fn until_settled(&self) {
+    pub(crate) async fn until_finished(&self) {
         let waiting = async {
-            while !self.parts.store.unsettled().await.unwrap().is_empty() {
+            while !self.parts.store.unfinished().await.unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let is_settled = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
-        assert!(is_settled, "not settled: {:#?}", self.log.lines());
+        let is_finished = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
+        assert!(is_finished, "not finished: {:#?}", self.log.lines());
         // The last frames are shown after they were stored.
         if self.conversation.lock().is_some() {
             self.until_idle().await;

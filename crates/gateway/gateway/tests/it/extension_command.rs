@@ -75,12 +75,12 @@ fn stage_with(settings: Settings) -> (Stage, Arc<NotingScript>) {
 #[tokio::test]
 async fn a_command_whose_turn_cannot_be_stored_runs_later_and_once() {
     let (stage, script) = stage();
-    stage.outlet.failures.store(1, Ordering::Release);
+    stage.publisher.failures.store(1, Ordering::Release);
     stage.say("/note this").await;
     stage.log.until("event gateway_error", 1).await;
     assert!(script.0.lock().is_empty(), "it ran before it was stored");
     stage.log.until("done Completed", 1).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(*script.0.lock(), ["note this"]);
     assert!(stage.requests.lock().is_empty(), "the model was asked");
     let lines = stage.lines();
@@ -93,7 +93,7 @@ async fn a_command_whose_turn_cannot_be_stored_runs_later_and_once() {
 #[tokio::test]
 async fn a_command_waits_for_the_turn_that_runs_and_is_never_heard_as_a_message() {
     let (stage, script) = stage();
-    let held = stage.outlet.publishing.lock().await;
+    let held = stage.publisher.publishing.lock().await;
     stage.say("hi").await;
     stage.log.until("publish", 1).await;
     stage.say("/note that").await;
@@ -101,7 +101,7 @@ async fn a_command_waits_for_the_turn_that_runs_and_is_never_heard_as_a_message(
     assert!(script.0.lock().is_empty());
     drop(held);
     stage.log.until("done Completed", 2).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(*script.0.lock(), ["note that"]);
     assert_eq!(stage.heard(0), ["hi"]);
     assert_eq!(stage.requests.lock().len(), 1);
@@ -118,7 +118,7 @@ async fn members_and_guests_cannot_use_it() {
         let refused = "error refused: Only owners can use `/note`.";
         stage.log.until(refused, number + 1).await;
     }
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert!(script.0.lock().is_empty() && stage.requests.lock().is_empty());
 }
 
@@ -131,7 +131,7 @@ async fn a_command_that_a_crash_interrupted_is_not_continued_by_the_model() {
     let record = stage.record(|message| message.parts = texts(&["/note it"]));
     let record = record.await;
     stage.conversation().resume_interrupted(record).await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert!(stage.requests.lock().is_empty(), "the model was asked");
     assert!(script.0.lock().is_empty(), "the command ran again");
     let lines = stage.lines();

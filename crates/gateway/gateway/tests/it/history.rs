@@ -79,14 +79,14 @@ async fn a_loss_of_power_takes_nothing_from_the_session_that_was_heard_or_answer
     };
     let stage = Stage::with("turns: [{text: hello, repeat: true}]", options);
     stage.say("one").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     stage.say("two").await;
     stage.until_called(2).await;
     // The model is not asked before the disk has the message.
     let heard = tail(&stage).await;
     assert!(heard["lines"].as_str().unwrap().contains("two"), "{heard}");
     stage.answer_calls(2);
-    stage.until_settled().await;
+    stage.until_finished().await;
     let whole = fs::read_to_string(session_file(&stage)).unwrap();
     assert_eq!(whole.matches("hello").count(), 2);
     stage.stop(Duration::ZERO).await;
@@ -99,7 +99,7 @@ async fn a_loss_of_power_takes_nothing_from_the_session_that_was_heard_or_answer
     assert_eq!(tail(&stage).await, Value::Null);
     stage.restart();
     stage.say("three").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(stage.heard(2), ["one", "two", "three"]);
 }
 
@@ -108,7 +108,7 @@ async fn hooks_that_watch_save_points_find_the_session_on_the_disk() {
     let stage = Stage::new("turns: [{text: hello, repeat: true}]");
     for text in ["one", "two"] {
         stage.say(text).await;
-        stage.until_settled().await;
+        stage.until_finished().await;
     }
     let kept = tail(&stage).await;
     let lines = kept["lines"].as_str().unwrap();

@@ -38,7 +38,7 @@ async fn add_files(stage: &Stage) {
         let (media, owner) = (&stage.parts.media, chat("ann"));
         let saved = media.save(bytes, kind, Some(name.to_owned()), &owner).await;
         stage
-            .outlet
+            .publisher
             .files
             .lock()
             .insert(reference.to_owned(), saved.unwrap());
@@ -92,7 +92,7 @@ async fn a_rejected_message_gets_the_reason_and_starts_nothing() {
         .engine
         .on(move |_: &MessageReceive| *count.lock() += 1);
     stage.say("hi").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     stage.log.until("error", 1).await;
     let expected = [
         "event message_receive",
@@ -111,7 +111,7 @@ async fn a_rejection_without_a_reason_is_silent() {
         .engine
         .on(|_: &MessageReceive| Effect::<MessageReceive>::block(""));
     stage.say("hi").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert_eq!(stage.lines(), ["event message_receive"]);
 }
 
@@ -131,7 +131,7 @@ async fn a_message_that_a_guard_could_not_check_is_refused_without_the_cause() {
             });
         }
         stage.say("hi").await;
-        stage.until_settled().await;
+        stage.until_finished().await;
         let told = "error unchecked: The message could not be checked.";
         stage.log.until(told, 1).await;
         assert!(stage.requests.lock().is_empty());
@@ -154,7 +154,7 @@ async fn a_transform_can_turn_a_message_into_a_command() {
         stage.lines().last().unwrap(),
         "message A new conversation begins."
     );
-    stage.until_settled().await;
+    stage.until_finished().await;
     assert!(stage.requests.lock().is_empty());
 }
 
@@ -168,7 +168,7 @@ async fn commands_answer_without_a_turn_and_pass_message_deliver() {
     stage.say("/status").await;
     stage.say_as("bob", SenderRole::Member, "!id").await;
     stage.say_as("bob", SenderRole::Member, "/model gpt").await;
-    stage.until_settled().await;
+    stage.until_finished().await;
     let lines = stage.lines();
     let shown = |prefix: &str| lines.iter().any(|line| line.starts_with(prefix));
     assert!(shown("message command: state: idle"), "{lines:#?}");
@@ -262,7 +262,7 @@ async fn a_hook_cannot_add_files_from_elsewhere() {
             Effect::<MessageReceive>::none().replace_parts(parts)
         });
         stage.say("hi").await;
-        stage.until_settled().await;
+        stage.until_finished().await;
         let refused = "error unchecked: The message could not be checked.".to_owned();
         assert_eq!(
             stage.lines().contains(&refused),

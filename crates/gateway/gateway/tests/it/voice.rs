@@ -29,7 +29,7 @@ async fn add_recording(stage: &Stage) {
     let owner = chat("ann");
     let saved = media.save(WAV.to_vec(), MediaKind::Audio, name, &owner);
     let saved = saved.await.unwrap();
-    let mut files = stage.outlet.files.lock();
+    let mut files = stage.publisher.files.lock();
     files.insert("voice".to_owned(), saved);
 }
 
@@ -67,7 +67,7 @@ fn transcribed(event: &MessageReceive) -> Effect<MessageReceive> {
 
 /// Returns the first message that the chat shows: its text, the names of its files, and whether it is a transcript.
 fn first_said(stage: &Stage) -> (String, Vec<String>, bool) {
-    let frames = stage.outlet.frames.lock();
+    let frames = stage.publisher.frames.lock();
     for (_, frame) in frames.iter() {
         if let Frame::Said {
             text,
@@ -167,7 +167,7 @@ async fn a_channel_without_audio_gets_written_answers() {
         ..Options::default()
     };
     let stage = Stage::with(HELLO, options);
-    stage.outlet.is_mute.store(true, Ordering::Release);
+    stage.publisher.is_mute.store(true, Ordering::Release);
     add_recording(&stage).await;
     let seen: Arc<Mutex<Vec<Option<bool>>>> = Arc::default();
     let log = Arc::clone(&seen);

@@ -34,7 +34,7 @@ const DEFAULT_HISTORY: usize = 50;
 /// How often it is checked whether the gateway is done with what came through a pipe.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
 /// A pipe is not read further while this many of its messages wait. It is half of what a conversation holds.
-const MAX_UNSETTLED: usize = 32;
+const MAX_UNFINISHED: usize = 32;
 /// How many messages of a connection are recorded at the same time. They share waits for the disk.
 const MAX_OFFERS: usize = 32;
 /// How long the client of a pipe may read nothing before the rest is not written any more.
@@ -102,7 +102,7 @@ impl Reader {
         };
         if is_pipe {
             tokio::select! {
-                () = self.wait_until_settled(1) => {}
+                () = self.wait_until_finished(1) => {}
                 () = stop.cancelled() => {}
             }
             self.wait_until_written().await;
@@ -418,21 +418,21 @@ impl Reader {
 
     /// Waits if many messages of the pipe wait already, so that the pipe fills up and its writer waits.
     async fn make_room(&mut self) {
-        if self.offered >= MAX_UNSETTLED {
-            self.wait_until_settled(MAX_UNSETTLED).await;
+        if self.offered >= MAX_UNFINISHED {
+            self.wait_until_finished(MAX_UNFINISHED).await;
             self.offered = 0;
         }
         self.offered += 1;
     }
 
     /// Waits until fewer than `few` messages of the channel wait or are being answered.
-    async fn wait_until_settled(&self, few: usize) {
+    async fn wait_until_finished(&self, few: usize) {
         loop {
-            let Ok(unsettled) = self.channel.store().unsettled().await else {
+            let Ok(unfinished) = self.channel.store().unfinished().await else {
                 return;
             };
             let own = |id| id == self.channel.id();
-            let own = unsettled
+            let own = unfinished
                 .iter()
                 .filter(|record| own(&record.message.chat.channel));
             if own.count() < few {

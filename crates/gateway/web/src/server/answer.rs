@@ -127,8 +127,8 @@ impl AnswerCollector {
         self.add_of_turn(frame, seq)
     }
 
-    /// Returns the answer to a message that is settled although no turn has ended after it.
-    pub(crate) fn settled(self) -> Answer {
+    /// Returns the answer to a message that is finished although no turn has ended after it.
+    pub(crate) fn finished(self) -> Answer {
         // The agent heard it in its last step, so the turn before has answered it.
         self.previous
             .filter(|_| self.is_heard)
@@ -330,10 +330,10 @@ mod tests {
             let seq = Some(seq);
             assert_eq!(collector.add(&ChatFrame { seq, frame }), None);
         }
-        assert_eq!(collector.restarted().settled(), silence());
+        assert_eq!(collector.restarted().finished(), silence());
         let (seq, frame) = (Some(4), said("m"));
         collector.add(&ChatFrame { seq, frame });
-        let Answer::Given(body) = collector.settled() else {
+        let Answer::Given(body) = collector.finished() else {
             panic!("no answer");
         };
         assert_eq!(body["text"], "both");

@@ -17,7 +17,7 @@ use crate::client_chat::place_of;
 use crate::client_frame::ClientPart;
 use tenterhook_channel::chat::ChatRef;
 use tenterhook_channel::media_folder::{MAX_MEDIA, MediaError, kind_of_bytes};
-use tenterhook_channel::outlet::SavedMedia;
+use tenterhook_channel::publisher::SavedMedia;
 
 /// The maximum size of a file.
 const MAX_FILE: usize = MAX_MEDIA;

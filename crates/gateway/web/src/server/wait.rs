@@ -13,7 +13,7 @@ use tenterhook_channel::frame::ChatFrame;
 use tenterhook_channel::message::IncomingMessage;
 use tenterhook_channel::store::{Store, StoreError};
 
-/// How long to wait for frames of a message before the store is asked whether it is settled. The time doubles up to the
+/// How long to wait for frames of a message before the store is asked whether it is finished. The time doubles up to the
 /// maximum.
 const FIRST_CHECK: Duration = Duration::from_secs(1);
 const MAX_CHECK: Duration = Duration::from_secs(30);
@@ -121,8 +121,8 @@ impl AnswerWait {
         }
     }
 
-    /// Looks whether the message ended without a frame. A message and its last frames are settled in one transaction,
-    /// so if it is settled, its answer is stored, or no answer follows.
+    /// Looks whether the message ended without a frame. A message and its last frames are finished in one transaction,
+    /// so if it is finished, its answer is stored, or no answer follows.
     async fn check(&mut self) -> Option<Answer> {
         self.check_interval = (self.check_interval * 2).min(MAX_CHECK);
         self.check_at = Instant::now() + self.check_interval;
@@ -130,7 +130,7 @@ impl AnswerWait {
         let is_ours =
             |message: &IncomingMessage| message.dedupe == self.dedupe && message.chat == self.chat;
         // The store works again later, or the deadline comes.
-        let records = store.unsettled().await.ok()?;
+        let records = store.unfinished().await.ok()?;
         if records.iter().any(|record| is_ours(&record.message)) {
             return None;
         }
@@ -139,7 +139,7 @@ impl AnswerWait {
     }
 }
 
-/// Returns the answer to a settled message, from the stored frames of its chat.
+/// Returns the answer to a finished message, from the stored frames of its chat.
 async fn find_answer(
     store: &Store,
     chat: &ChatRef,
@@ -155,7 +155,7 @@ async fn find_answer(
             }
         }
         if !page.has_more {
-            return Ok(collector.settled());
+            return Ok(collector.finished());
         }
     }
 }

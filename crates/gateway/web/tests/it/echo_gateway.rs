@@ -140,7 +140,7 @@ async fn echo(store: Store, channel: Arc<FrameChannel>, mut records: mpsc::Recei
         let (chat, text) = (message.chat.clone(), text_of(&message));
         if text == "silent" {
             let refused = InboxState::Refused("rejected".to_owned());
-            store.settle(vec![id], refused).await.unwrap();
+            store.set_inbox_state(vec![id], refused).await.unwrap();
             continue;
         }
         let turn = format!("turn-{}", id.0);
@@ -166,8 +166,8 @@ async fn append(
     frames: Vec<Frame>,
     answered: Vec<InboxId>,
 ) {
-    let settled = (answered, InboxState::Answered);
-    for frame in store.append(chat, frames, settled).await.unwrap() {
+    let update = (answered, InboxState::Answered);
+    for frame in store.append(chat, frames, update).await.unwrap() {
         let outgoing = Outgoing {
             chat: chat.clone(),
             frame,

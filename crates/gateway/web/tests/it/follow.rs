@@ -37,11 +37,8 @@ impl Publisher {
     }
 
     async fn append(&self, frames: Vec<Frame>) -> Vec<ChatFrame> {
-        let settled = (vec![], InboxState::Received);
-        self.store
-            .append(&self.chat, frames, settled)
-            .await
-            .unwrap()
+        let update = (vec![], InboxState::Received);
+        self.store.append(&self.chat, frames, update).await.unwrap()
     }
 
     async fn publish(&self, frames: Vec<Frame>) {

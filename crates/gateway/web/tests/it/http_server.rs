@@ -54,13 +54,10 @@ impl ScriptedIntake {
         hub: &Hub,
         chat: &ChatRef,
         frames: Vec<Frame>,
-        settled: (Vec<InboxId>, InboxState),
+        update: (Vec<InboxId>, InboxState),
     ) {
         let durable = frames.iter().filter(|frame| frame.is_durable()).cloned();
-        let numbered = store
-            .append(chat, durable.collect(), settled)
-            .await
-            .unwrap();
+        let numbered = store.append(chat, durable.collect(), update).await.unwrap();
         let mut numbered = numbered.into_iter();
         for frame in frames {
             let frame = if frame.is_durable() {
@@ -131,7 +128,7 @@ impl ScriptedIntake {
         match text.as_str() {
             "silence" => {
                 let state = InboxState::Refused("hook".to_owned());
-                store.settle(one, state).await.unwrap();
+                store.set_inbox_state(one, state).await.unwrap();
             }
             "rejected" => {
                 let frames = vec![error(None, Some(message_id), "rejected")];

@@ -41,8 +41,10 @@ impl EventRunner for Unload {
                 return Ok(AnyEffect::default());
             }
             let models = event.from_agent_models.iter();
-            let told = models.filter(|model| model.provider == PROVIDER).map(tell);
-            let problems: Vec<String> = join_all(told).await.into_iter().flatten().collect();
+            let unloading = models
+                .filter(|model| model.provider == PROVIDER)
+                .map(unload);
+            let problems: Vec<String> = join_all(unloading).await.into_iter().flatten().collect();
             if problems.is_empty() {
                 Ok(AnyEffect::default())
             } else {
@@ -55,8 +57,8 @@ impl EventRunner for Unload {
 }
 
 /// Asks one server to unload a model, and returns what went wrong.
-async fn tell(model: &AgentModel) -> Option<String> {
-    let telling = async {
+async fn unload(model: &AgentModel) -> Option<String> {
+    let asking = async {
         let url = url(model)?;
         // Private addresses are fine here: the agent's own configuration names this server, and the agent already calls
         // models there.
@@ -68,9 +70,10 @@ async fn tell(model: &AgentModel) -> Option<String> {
         let drained = drain(posted, &headers, DRAINED).await;
         drained.map_err(|error| error.to_string())
     };
-    let told = tokio::time::timeout(TIMEOUT, telling).await;
-    let told = told.unwrap_or_else(|_| Err(format!("no answer within {}s", TIMEOUT.as_secs())));
-    told.err()
+    let asked = tokio::time::timeout(TIMEOUT, asking).await;
+    let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {}s", TIMEOUT.as_secs())));
+    asked
+        .err()
         .map(|problem| format!("model `{}`: {problem}", model.model))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_voice::{VoiceError, VoiceSetting, VoiceSettingProblem};
+use tenterhook_voice::{VoiceError, VoiceSetting, VoiceSettingError};
 
 /// Receives why voice failed, for the operator of a gateway. It must not block.
 ///
@@ -22,9 +22,9 @@ pub(super) fn time_left(settings: Duration, hook: Duration) -> Duration {
 /// Reads the arguments of `stt` or `tts`.
 pub(super) fn read_arguments<T>(
     arguments: &[String],
-    read: impl FnOnce(&[VoiceSetting]) -> Result<T, Vec<VoiceSettingProblem>>,
+    read: impl FnOnce(&[VoiceSetting]) -> Result<T, Vec<VoiceSettingError>>,
 ) -> Result<T, String> {
-    let settings: Result<Vec<VoiceSetting>, VoiceSettingProblem> = arguments
+    let settings: Result<Vec<VoiceSetting>, VoiceSettingError> = arguments
         .iter()
         .map(|argument| VoiceSetting::from_argument(argument))
         .collect();

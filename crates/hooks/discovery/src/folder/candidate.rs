@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::{EventName, Layer};
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::Command;
 #[cfg(feature = "workers")]
 use tenterhook_runners::worker::Registered;
@@ -116,12 +116,12 @@ impl Candidate {
     }
 
     /// Marks the file as broken.
-    pub(super) fn fail(&mut self, fault: Fault) {
-        let fault = match &self.diverged {
-            Some(hook) => of_approved_version(hook, fault),
-            None => fault,
+    pub(super) fn fail(&mut self, problem: SourceProblem) {
+        let problem = match &self.diverged {
+            Some(hook) => of_approved_version(hook, problem),
+            None => problem,
         };
-        let problem = fault.into_problem_of_copy(&self.found.path, &self.run);
+        let problem = problem.into_problem_of_copy(&self.found.path, &self.run);
         self.set_state(FileState::Broken {
             problem: Box::new(problem),
         });
@@ -165,8 +165,8 @@ pub(super) fn set_search_paths(candidates: &mut [Candidate], directory: &Path) {
     }
 }
 
-/// Explains that a fault is in the approved version of a file, not in the file as it is now.
-fn of_approved_version(hook: &DivergedHook, fault: Fault) -> Fault {
+/// Explains that a problem is in the approved version of a file, not in the file as it is now.
+fn of_approved_version(hook: &DivergedHook, problem: SourceProblem) -> SourceProblem {
     let name = &hook.approved.name;
     let (difference, hint) = match hook.divergence {
         Divergence::Missing => (
@@ -181,12 +181,12 @@ fn of_approved_version(hook: &DivergedHook, fault: Fault) -> Fault {
             format!("approve the file as it is now: `tenterhook trust '{name}'`"),
         ),
     };
-    Fault {
+    SourceProblem {
         message: format!(
             "the approved version of `{name}` cannot be loaded, and {difference}: {}",
-            fault.message
+            problem.message
         ),
         hint: Some(hint),
-        ..fault
+        ..problem
     }
 }

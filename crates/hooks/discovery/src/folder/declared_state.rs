@@ -38,7 +38,7 @@ pub(super) fn apply_probe_results(
         });
         match state {
             Ok(state) => candidate.set_state(state),
-            Err(fault) => candidate.fail(fault),
+            Err(problem) => candidate.fail(problem),
         }
     }
 }

@@ -4,12 +4,12 @@ use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use tenterhook_hookfile::{Fault, is_cases_file, misnamed_as_cases};
+use tenterhook_hookfile::{SourceProblem, is_cases_file, misnamed_as_cases};
 use tenterhook_process::is_executable;
 use tenterhook_systems::hook_folder::{ExtensionPrograms, MAX_FILES};
 
 use super::hook_folder::HookFolder;
-use super::load_fault::{too_many_files_in_folder, unreadable};
+use super::load_problem::{too_many_files_in_folder, unreadable};
 
 /// Returns the name of an extension: the name of its folder, or else the file's name without the prefix.
 pub(super) fn extension_name(
@@ -32,7 +32,7 @@ pub(super) fn extension_name(
 }
 
 /// Returns the entries of a folder, in the byte order of the names.
-pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, Fault> {
+pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, SourceProblem> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries.take(MAX_FILES + 1).collect::<Result<Vec<_>, _>>(),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),

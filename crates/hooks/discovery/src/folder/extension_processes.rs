@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{Extension, ExtensionProtocol, Host};
 use tenterhook_systems::hook_folder::ExtensionPrograms;
@@ -14,7 +14,7 @@ use tenterhook_trust::hex_digest;
 use tokio::time::timeout;
 
 use super::candidate::Candidate;
-use super::load_fault::too_slow;
+use super::load_problem::too_slow;
 
 /// The processes of extensions.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl ExtensionProcesses {
         programs: &ExtensionPrograms,
         candidate: &Candidate,
         deadline: Duration,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, SourceProblem> {
         let extension = self.of(programs, candidate);
         let registration = timeout(deadline, extension.registration())
             .await

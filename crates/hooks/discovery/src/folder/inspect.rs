@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use tenterhook_hookfile::{Fault, has_extension, is_cases_file, misnamed_as_cases};
+use tenterhook_hookfile::{SourceProblem, has_extension, is_cases_file, misnamed_as_cases};
 use tenterhook_process::is_executable;
 use tenterhook_systems::SYSTEMS;
 use tenterhook_trust::{
@@ -55,7 +55,7 @@ pub(super) fn inspect_named_file(folder: &HookFolder, path: &Path, trust: &Trust
         FileState::NotExecutable | FileState::Disabled
     );
     if !is_hook {
-        candidate.fail(Fault::from("the file is not a hook").hint(
+        candidate.fail(SourceProblem::from("the file is not a hook").hint(
             "expected a hook file (`.yaml`, `.yml`, `.toml`, `.json`), a script (`.py`, `.js`, `.mjs`, `.ts` …) or an \
              executable",
         ));
@@ -68,8 +68,8 @@ fn classify_file(folder: &HookFolder, path: PathBuf) -> Candidate {
     let file_name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let is_hidden = file_name.starts_with(b".");
     let runs_executables = folder.kind.runs_executables();
-    let broken = |fault: Fault| FileState::Broken {
-        problem: Box::new(fault.into_problem(&path)),
+    let broken = |problem: SourceProblem| FileState::Broken {
+        problem: Box::new(problem.into_problem(&path)),
     };
     let mut language = None;
     let state = if file_name.ends_with(b".disable") {
@@ -107,7 +107,7 @@ fn classify_file(folder: &HookFolder, path: PathBuf) -> Candidate {
                     Some(_) => None,
                     None if is_program() => Some(broken(not_executable())),
                     None => Some(match misnamed(folder.kind, &path) {
-                        Some(fault) => broken(fault),
+                        Some(problem) => broken(problem),
                         None => FileState::NotExecutable,
                     }),
                 }
@@ -160,9 +160,9 @@ pub fn is_script_or_program(path: &Path) -> bool {
     extensions.any(|(known, _)| *known == extension) || (!has_extension(path) && is_program())
 }
 
-fn not_executable() -> Fault {
+fn not_executable() -> SourceProblem {
     let message = "the file is a program but is not executable";
-    Fault::from(message)
+    SourceProblem::from(message)
         .hint("run `chmod +x` on the file; a file that is not a hook belongs in another folder")
 }
 
@@ -173,10 +173,10 @@ fn read(candidate: &mut Candidate, folder: &HookFolder, trust: &Trust, sources: 
             let is_review = trust.reads_unapproved();
             read_project_file(candidate, folder, project, approvals, sources, is_review)
         }
-        _ => read_trusted(candidate, folder, sources).map_err(Fault::from),
+        _ => read_trusted(candidate, folder, sources).map_err(SourceProblem::from),
     };
-    if let Err(fault) = read {
-        candidate.fail(fault);
+    if let Err(problem) = read {
+        candidate.fail(problem);
     }
 }
 
@@ -210,7 +210,7 @@ fn read_project_file(
     approvals: &Approvals,
     sources: &LoadableSources,
     is_review: bool,
-) -> Result<(), Fault> {
+) -> Result<(), SourceProblem> {
     let path = candidate.found.path.clone();
     let mut item = new_item(candidate, folder, project);
     let approved = approvals.find(&project.dir, &item.source, &item.name);
@@ -296,7 +296,7 @@ fn add_others(
     sources: &LoadableSources,
     known: Option<&ApprovedFiles>,
     memory: &FileMemory,
-) -> Result<bool, Fault> {
+) -> Result<bool, SourceProblem> {
     let Some(ExtensionSources { folder, budget }) = &sources.extension else {
         let own = item.files.first().map(|file| file.path.clone());
         let others = sources.files(&item.project)?.iter();
@@ -328,7 +328,7 @@ fn add_others(
             Ok(true)
         }
         Err(CoverageError::Differs { .. }) => Ok(false),
-        Err(error) => Err(Fault::from(error.to_string()).hint(error.hint())),
+        Err(error) => Err(SourceProblem::from(error.to_string()).hint(error.hint())),
     }
 }
 
@@ -338,7 +338,7 @@ fn leave_unread(
     candidate: &mut Candidate,
     mut item: ApprovalItem,
     approvals: &Approvals,
-) -> Result<(), Fault> {
+) -> Result<(), SourceProblem> {
     let metadata = fs::metadata(&candidate.found.path).map_err(|error| error.to_string())?;
     let modified = metadata.modified().map_err(|error| error.to_string())?;
     item.unread_version = Some(format!("{} {modified:?}", metadata.len()));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenterhook_hookfile::{Fault, is_hook_file};
+use tenterhook_hookfile::{SourceProblem, is_hook_file};
 use tenterhook_systems::hook_folder::{FolderKind, ScriptLanguage};
 
 /// Extensions of files that look like scripts but are not loaded, each with the extension to use instead.
@@ -45,9 +45,9 @@ impl Language {
     }
 }
 
-/// Returns the fault of a file that looks like a script or a hook file but is not loaded from such a
+/// Returns the problem of a file that looks like a script or a hook file but is not loaded from such a
 /// folder.
-pub(super) fn misnamed(kind: &FolderKind, path: &Path) -> Option<Fault> {
+pub(super) fn misnamed(kind: &FolderKind, path: &Path) -> Option<SourceProblem> {
     let scripts = kind.scripts.as_ref()?;
     let name = path.file_name()?.to_string_lossy();
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
@@ -65,12 +65,14 @@ pub(super) fn misnamed(kind: &FolderKind, path: &Path) -> Option<Fault> {
         }
         let renamed = renamed.file_name()?.to_string_lossy();
         let message = "the file looks like a script, but a file with this name is not loaded";
-        return Some(Fault::from(message).hint(format!("rename it to `{renamed}`")));
+        return Some(SourceProblem::from(message).hint(format!("rename it to `{renamed}`")));
     }
     let is_lost = kind.is_next_to_hook_files && is_hook_file(path);
     is_lost.then(|| {
-        Fault::from("the file is a hook file, but this folder is for executables and scripts")
-            .hint("move it to `hooks.d` next to this folder")
+        SourceProblem::from(
+            "the file is a hook file, but this folder is for executables and scripts",
+        )
+        .hint("move it to `hooks.d` next to this folder")
     })
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::Layer;
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_hookfile::link::{dead_link, dead_target};
 use tenterhook_systems::SYSTEMS;
 use tenterhook_systems::hook_folder::{
@@ -14,7 +14,7 @@ use tenterhook_systems::hook_folder::{
 use tenterhook_trust::{Project, Trust};
 
 use super::hook_folder::HookFolder;
-use super::load_fault::{too_many_files_in_folder, unreadable};
+use super::load_problem::{too_many_files_in_folder, unreadable};
 use crate::layers::Layers;
 use tenterhook_systems::folder_name::FolderName;
 
@@ -62,7 +62,7 @@ pub(super) struct LocatedFolders {
     /// One warning for each selected member that does not exist.
     pub(super) warnings: Vec<String>,
     /// Folders that exist but cannot be read.
-    pub(super) broken: Vec<(HookFolder, Fault)>,
+    pub(super) broken: Vec<(HookFolder, SourceProblem)>,
 }
 
 /// Returns every location with the kind of its folders, in order of precedence below one base.
@@ -234,12 +234,12 @@ impl FolderLocator<'_> {
                 entries.collect::<io::Result<Vec<_>>>()
             }),
         };
-        let mut fail = |dir: PathBuf, fault: Fault| {
+        let mut fail = |dir: PathBuf, problem: SourceProblem| {
             let folder = HookFolder {
                 dir,
                 ..collection.clone()
             };
-            self.located.broken.push((folder, fault));
+            self.located.broken.push((folder, problem));
         };
         match (&entries, dead_link(dir)) {
             (Err(_), Some(link)) => fail(link.clone(), dead_target(&link)),
@@ -256,8 +256,8 @@ impl FolderLocator<'_> {
             if path.is_dir() {
                 members.push(path);
             } else if path.is_symlink() && !is_hidden {
-                let fault = dead_target(&path);
-                fail(path, fault);
+                let problem = dead_target(&path);
+                fail(path, problem);
             }
         }
         if let Some(project) = &collection.project {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_systems::hook_folder::ExtensionPrograms;
 
 use super::candidate::Candidate;
@@ -41,7 +41,7 @@ impl FolderProcesses {
         &self,
         scripts: Vec<(usize, Language, &Candidate)>,
         _deadline: Duration,
-    ) -> Vec<(usize, Result<String, Fault>)> {
+    ) -> Vec<(usize, Result<String, SourceProblem>)> {
         let scripts = scripts.into_iter();
         scripts
             .map(|(index, _, candidate)| (index, Err(not_compiled_in(&candidate.found.name))))
@@ -58,7 +58,7 @@ impl FolderProcesses {
         _programs: &ExtensionPrograms,
         candidate: &Candidate,
         _deadline: Duration,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, SourceProblem> {
         Err(not_compiled_in(&candidate.found.name))
     }
 
@@ -77,7 +77,10 @@ impl FolderProcesses {
 }
 
 /// Returns the state of a script: it is always broken.
-pub(super) fn script_state(candidate: &mut Candidate, _declared: &str) -> Result<FileState, Fault> {
+pub(super) fn script_state(
+    candidate: &mut Candidate,
+    _declared: &str,
+) -> Result<FileState, SourceProblem> {
     Err(not_compiled_in(&candidate.found.name))
 }
 
@@ -85,10 +88,10 @@ pub(super) fn script_state(candidate: &mut Candidate, _declared: &str) -> Result
 pub(super) fn extension_state(
     programs: &ExtensionPrograms,
     _declared: &ProbeOutput,
-) -> Result<FileState, Fault> {
+) -> Result<FileState, SourceProblem> {
     Err(not_compiled_in(programs.prefix))
 }
 
-fn not_compiled_in(name: &str) -> Fault {
-    Fault::from(RunnerFeature::Workers.problem(name).unwrap_or_default())
+fn not_compiled_in(name: &str) -> SourceProblem {
+    SourceProblem::from(RunnerFeature::Workers.problem(name).unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::{CancellationToken, Capture, Command, End, HeldPipe, Limits, Program};
 use tenterhook_systems::native;
 use tenterhook_trust::{Approvals, TrustState, hex_digest, read_whole};
@@ -195,8 +195,8 @@ fn key(candidate: &Candidate) -> String {
     ProbeCache::key(&candidate.found.path, &candidate.sha256)
 }
 
-/// Returns the fault of an executable that does not declare its event.
-fn not_declared(candidate: &Candidate, problem: &str) -> Fault {
+/// Returns the problem of an executable that does not declare its event.
+fn not_declared(candidate: &Candidate, problem: &str) -> SourceProblem {
     let (kind, path) = (candidate.found.kind, &candidate.found.path);
     let message = format!(
         "the executable was called with `hook` to print the name of its event, but {problem}"
@@ -218,7 +218,7 @@ fn not_declared(candidate: &Candidate, problem: &str) -> Fault {
          folder"
             .to_owned()
     };
-    Fault::from(message).hint(hint)
+    SourceProblem::from(message).hint(hint)
 }
 
 /// Runs an executable, and returns the name that it prints, or what went wrong.

@@ -1,6 +1,6 @@
 //! The output of a file that was asked which hooks it has.
 
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 
 /// The output of an executable that is a worker itself.
 pub(super) const WORKER: &str = "worker";
@@ -10,4 +10,4 @@ pub(super) const WORKER: &str = "worker";
 pub(super) struct ProbeOutput(pub(super) String);
 
 /// The output of a file, or why the file cannot be loaded.
-pub(super) type ProbeResult = Result<ProbeOutput, Fault>;
+pub(super) type ProbeResult = Result<ProbeOutput, SourceProblem>;

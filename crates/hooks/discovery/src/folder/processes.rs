@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_runners::worker::Host;
 use tenterhook_systems::hook_folder::ExtensionPrograms;
 
@@ -47,7 +47,7 @@ impl FolderProcesses {
         &self,
         scripts: Vec<(usize, Language, &Candidate)>,
         deadline: Duration,
-    ) -> Vec<(usize, Result<String, Fault>)> {
+    ) -> Vec<(usize, Result<String, SourceProblem>)> {
         self.workers.load_all(scripts, deadline).await
     }
 
@@ -57,7 +57,7 @@ impl FolderProcesses {
         programs: &ExtensionPrograms,
         candidate: &Candidate,
         deadline: Duration,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, SourceProblem> {
         self.extensions.ask(programs, candidate, deadline).await
     }
 

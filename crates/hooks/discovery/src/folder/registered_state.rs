@@ -1,7 +1,7 @@
 //! Turns the registrations of scripts and extensions into the states of their files.
 
 use tenterhook_engine::Matcher;
-use tenterhook_hookfile::{Fault, FaultPosition, nearest, one_of};
+use tenterhook_hookfile::{ProblemPosition, SourceProblem, nearest, one_of};
 use tenterhook_runners::worker::{ExtensionRegistration, Registered, ScriptHook, Subscription};
 use tenterhook_systems::hook_folder::{ExtensionPrograms, FolderKind, ScriptLanguage, SystemEvent};
 
@@ -12,7 +12,10 @@ use super::language::Language;
 use super::probe_output::ProbeOutput;
 
 /// Returns the state of a script from its registration.
-pub(super) fn script_state(candidate: &mut Candidate, declared: &str) -> Result<FileState, Fault> {
+pub(super) fn script_state(
+    candidate: &mut Candidate,
+    declared: &str,
+) -> Result<FileState, SourceProblem> {
     let kind = candidate.found.kind;
     let mut registered: Registered = serde_json::from_str(declared)
         .map_err(|error| format!("its list of hooks is invalid: {error}"))?;
@@ -29,14 +32,14 @@ pub(super) fn script_state(candidate: &mut Candidate, declared: &str) -> Result<
         };
         let hint =
             format!("{form}; if the file is a helper of other scripts, begin its name with `_`");
-        return Err(Fault::from("the file registers no hooks").hint(hint));
+        return Err(SourceProblem::from("the file registers no hooks").hint(hint));
     }
     for hook in &hooks {
         let event = script_event(kind, &hook.event);
         let warning = event.ok().and_then(|event| event.warning);
         registered.warnings.extend(warning);
     }
-    let hooks: Result<_, Fault> = hooks
+    let hooks: Result<_, SourceProblem> = hooks
         .into_iter()
         .map(|hook| read_hook(kind, hook))
         .collect();
@@ -53,23 +56,25 @@ pub(super) fn script_state(candidate: &mut Candidate, declared: &str) -> Result<
     Ok(state)
 }
 
-fn read_hook(kind: &FolderKind, hook: ScriptHook) -> Result<FoundHook, Fault> {
+fn read_hook(kind: &FolderKind, hook: ScriptHook) -> Result<FoundHook, SourceProblem> {
     let name = hook.name;
-    let declared = script_event(kind, &hook.event).map_err(|fault| {
-        let message = format!("hook `{}`: {}", name.escape_debug(), fault.message);
-        Fault { message, ..fault }
+    let declared = script_event(kind, &hook.event).map_err(|problem| {
+        let message = format!("hook `{}`: {}", name.escape_debug(), problem.message);
+        SourceProblem { message, ..problem }
     })?;
     let event = declared.event;
     if let Some(matcher) = &hook.matcher {
-        let fault = |problem: String| Fault {
-            position: FaultPosition::Quoted(matcher.clone()),
+        let problem = |problem: String| SourceProblem {
+            position: ProblemPosition::Quoted(matcher.clone()),
             ..format!("hook `{}`: {problem}", name.escape_debug()).into()
         };
         if event.info().subject.is_none() {
-            return Err(fault(format!("a hook on `{event}` cannot have a matcher"))
-                .hint("remove the matcher"));
+            return Err(
+                problem(format!("a hook on `{event}` cannot have a matcher"))
+                    .hint("remove the matcher"),
+            );
         }
-        Matcher::parse(matcher).map_err(|error| fault(tenterhook_engine::error_chain(&error)))?;
+        Matcher::parse(matcher).map_err(|error| problem(tenterhook_engine::error_chain(&error)))?;
     }
     Ok(FoundHook {
         name,
@@ -84,17 +89,17 @@ fn read_hook(kind: &FolderKind, hook: ScriptHook) -> Result<FoundHook, Fault> {
 pub(super) fn extension_state(
     programs: &ExtensionPrograms,
     declared: &ProbeOutput,
-) -> Result<FileState, Fault> {
+) -> Result<FileState, SourceProblem> {
     let registration: ExtensionRegistration =
         serde_json::from_str(&declared.0).map_err(|error| error.to_string())?;
     let mut wanted = registration.subscriptions.iter();
     if let Some(unknown) = wanted.find(|it| (programs.events.find)(&it.event).is_none()) {
         let name = unknown.event.as_str();
         let names = || (programs.events.names)().into_iter();
-        return Err(Fault {
+        return Err(SourceProblem {
             suggestion: nearest(name, names()).map(str::to_owned),
             allowed: Some(one_of(names())),
-            position: FaultPosition::Quoted(name.to_owned()),
+            position: ProblemPosition::Quoted(name.to_owned()),
             ..format!(
                 "the extension subscribes to the unknown event `{}`",
                 name.escape_debug()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tenterhook_hookfile::link::{dead_link, dead_target};
-use tenterhook_hookfile::{BrokenSource, Fault, is_cases_file, misnamed_as_cases};
+use tenterhook_hookfile::{BrokenSource, SourceProblem, is_cases_file, misnamed_as_cases};
 use tenterhook_systems::hook_folder::{
     FolderFiles, FolderKind, MAX_FILES, PackageSearch, ScriptPackage,
 };
@@ -19,7 +19,7 @@ use super::found_file::FileState;
 use super::hook_folder::{HookFolder, is_in_force};
 use super::inspect::{inspect_file, inspect_named_file};
 use super::language::misnamed;
-use super::load_fault::{too_many_files_in_folder, unreadable};
+use super::load_problem::{too_many_files_in_folder, unreadable};
 use super::loadable_sources::{ExtensionSources, LoadableSources};
 use super::locate::LocatedFolders;
 use super::restore::restore;
@@ -112,14 +112,14 @@ impl ScannedFolders {
     fn fail(
         &mut self,
         folder: &HookFolder,
-        fault: Fault,
+        problem: SourceProblem,
         trust: &Trust,
         disabled: &DisabledSources,
     ) {
         if disabled.contains(&folder.dir, folder.layer) {
             return;
         }
-        let broken = BrokenSource::of(&folder.dir, folder.layer, folder.kind.system, fault);
+        let broken = BrokenSource::of(&folder.dir, folder.layer, folder.kind.system, problem);
         let sources = if is_in_force(folder, trust) {
             &mut self.broken
         } else {
@@ -144,8 +144,8 @@ pub(super) fn scan(
         broken: Vec::new(),
         untrusted: Vec::new(),
     };
-    for (folder, fault) in places.broken {
-        scanned.fail(&folder, fault, trust, disabled);
+    for (folder, problem) in places.broken {
+        scanned.fail(&folder, problem, trust, disabled);
     }
     for folder in &places.folders {
         let first = scanned.candidates.len();
@@ -153,14 +153,14 @@ pub(super) fn scan(
             let candidate = inspect_named_file(folder, file, trust);
             scanned.candidates.push(candidate);
         } else if let Some(link) = dead_link(&folder.dir).filter(|_| !folder.is_named()) {
-            let fault = dead_target(&link);
+            let problem = dead_target(&link);
             let link = HookFolder {
                 dir: link,
                 ..folder.clone()
             };
-            scanned.fail(&link, fault, trust, disabled);
-        } else if let Err(fault) = scan_folder(folder, trust, &mut scanned) {
-            scanned.fail(folder, fault, trust, disabled);
+            scanned.fail(&link, problem, trust, disabled);
+        } else if let Err(problem) = scan_folder(folder, trust, &mut scanned) {
+            scanned.fail(folder, problem, trust, disabled);
         }
         if let Some(approvals) = trust.approvals() {
             restore(folder, approvals, &mut scanned.candidates, first);
@@ -185,12 +185,12 @@ fn scan_folder(
     folder: &HookFolder,
     trust: &Trust,
     scanned: &mut ScannedFolders,
-) -> Result<(), Fault> {
+) -> Result<(), SourceProblem> {
     let groups = match &folder.kind.files {
         FolderFiles::Extensions(programs) => {
             let found = scan_extensions(folder, programs, trust)?;
-            for (broken, fault) in found.broken {
-                scanned.fail(&broken, fault, trust, &DisabledSources::default());
+            for (broken, problem) in found.broken {
+                scanned.fail(&broken, problem, trust, &DisabledSources::default());
             }
             scanned.candidates.extend(found.candidates);
             return Ok(());
@@ -211,7 +211,10 @@ fn scan_folder(
 }
 
 /// Returns the files directly in a folder, in the byte order of their names.
-fn plain_files(folder: &HookFolder, is_own: impl Fn(&Path) -> bool) -> Result<Vec<Group>, Fault> {
+fn plain_files(
+    folder: &HookFolder,
+    is_own: impl Fn(&Path) -> bool,
+) -> Result<Vec<Group>, SourceProblem> {
     let entries = match fs::read_dir(&folder.dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -246,7 +249,7 @@ fn packages(
     folder: &HookFolder,
     search: &PackageSearch,
     trust: &Trust,
-) -> Result<Vec<Group>, Fault> {
+) -> Result<Vec<Group>, SourceProblem> {
     let needs_approval = !is_in_force(folder, trust);
     let left = Cell::new(needs_approval.then_some(MAX_DESCRIPTIONS));
     let read = |path: &Path| read_description(path, &left);

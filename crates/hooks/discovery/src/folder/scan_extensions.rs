@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_systems::hook_folder::ExtensionPrograms;
 use tenterhook_trust::{CoverageBudget, ExtensionFolder, Trust};
 
@@ -20,7 +20,7 @@ use super::loadable_sources::{ExtensionSources, LoadableSources};
 pub(super) struct ScannedExtensions {
     pub(super) candidates: Vec<Candidate>,
     /// The folders of single extensions that cannot be read.
-    pub(super) broken: Vec<(HookFolder, Fault)>,
+    pub(super) broken: Vec<(HookFolder, SourceProblem)>,
 }
 
 /// Scans a folder of extensions.
@@ -28,7 +28,7 @@ pub(super) fn scan_extensions(
     folder: &HookFolder,
     programs: &ExtensionPrograms,
     trust: &Trust,
-) -> Result<ScannedExtensions, Fault> {
+) -> Result<ScannedExtensions, SourceProblem> {
     let mut scanned = ScannedExtensions::default();
     let mut found = Vec::new();
     for entry in entries(&folder.dir)? {
@@ -40,12 +40,12 @@ pub(super) fn scan_extensions(
                     let program = find_program(programs, &within);
                     found.extend(program.map(|path| (name, entry.path(), path)));
                 }
-                Err(fault) => {
+                Err(problem) => {
                     let own = HookFolder {
                         dir: entry.path(),
                         ..folder.clone()
                     };
-                    scanned.broken.push((own, fault));
+                    scanned.broken.push((own, problem));
                 }
             }
         } else if let Some(own) = name.strip_prefix(programs.prefix) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
 use tenterhook_engine::Layer;
-use tenterhook_hookfile::Fault;
+use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{ApprovedCopy, Host, Script, Worker, node, python};
 use tenterhook_systems::hook_folder::{FolderKind, ScriptLanguage};
@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::candidate::Candidate;
 use super::language::Language;
-use super::load_fault::too_slow;
+use super::load_problem::too_slow;
 use super::probe_output::WORKER;
 
 /// How long the scripts of one worker may take to load together. After that, each remaining script is
@@ -98,9 +98,9 @@ struct WorkerKey {
 /// The reason why a script did not load.
 enum LoadFailure {
     /// The worker reported an error.
-    Refused(Fault),
+    Refused(SourceProblem),
     /// The worker ended.
-    Crashed(Fault),
+    Crashed(SourceProblem),
     /// It took longer than this.
     TimedOut(Duration),
 }
@@ -183,7 +183,7 @@ impl ScriptWorkers {
         &self,
         scripts: Vec<ScriptToLoad<'_>>,
         deadline: Duration,
-    ) -> Vec<(usize, Result<String, Fault>)> {
+    ) -> Vec<(usize, Result<String, SourceProblem>)> {
         let mut groups: Vec<(WorkerKey, Vec<ScriptToLoad<'_>>)> = Vec::new();
         for script in scripts {
             let key = self.state().worker_key(script.1, script.2);
@@ -202,7 +202,7 @@ impl ScriptWorkers {
         &self,
         group: Vec<ScriptToLoad<'_>>,
         deadline: Duration,
-    ) -> Vec<(usize, Result<String, Fault>)> {
+    ) -> Vec<(usize, Result<String, SourceProblem>)> {
         let shared_until = (group.len() > 1).then(|| Instant::now() + SHARED_DEADLINE);
         let mut answers = Vec::with_capacity(group.len());
         let mut to_load = Vec::with_capacity(group.len());
@@ -226,7 +226,7 @@ impl ScriptWorkers {
             for (&script, loaded) in done.iter().zip(loaded) {
                 match loaded {
                     Ok(registered) => answers.push((script.0, Ok(registered))),
-                    Err(LoadFailure::Refused(fault)) => answers.push((script.0, Err(fault))),
+                    Err(LoadFailure::Refused(problem)) => answers.push((script.0, Err(problem))),
                     Err(LoadFailure::TimedOut(within)) if within == deadline => {
                         self.isolate(script.2);
                         answers.push((script.0, Err(too_slow(deadline))));
@@ -243,10 +243,10 @@ impl ScriptWorkers {
             let loaded = self.load_together(&[script], None, deadline).await;
             let answer = loaded.into_iter().map(|loaded| {
                 loaded.map_err(|failure| match failure {
-                    LoadFailure::Refused(fault) => fault,
-                    LoadFailure::Crashed(fault) => {
+                    LoadFailure::Refused(problem) => problem,
+                    LoadFailure::Crashed(problem) => {
                         self.isolate(script.2);
-                        fault
+                        problem
                     }
                     LoadFailure::TimedOut(_) => {
                         self.isolate(script.2);
@@ -264,7 +264,7 @@ impl ScriptWorkers {
     fn answer_without_load(
         &self,
         (_, language, candidate): ScriptToLoad<'_>,
-    ) -> Option<Result<String, Fault>> {
+    ) -> Option<Result<String, SourceProblem>> {
         let key = (candidate.found.layer, candidate.run.clone());
         let version = candidate.version();
         if let Some((before, registered)) = self.state().registered.get(&key)
@@ -280,10 +280,10 @@ impl ScriptWorkers {
             Some(_) => " outside of the project",
             None => "",
         };
-        let fault = Fault::from(format!(
+        let problem = SourceProblem::from(format!(
             "the interpreter `{name}` was not found in `PATH`{place}"
         ));
-        Some(Err(fault.hint(format!("install `{name}`"))))
+        Some(Err(problem.hint(format!("install `{name}`"))))
     }
 
     /// Loads scripts in their worker, one after another. Returns the registration of each as text. A script with which
@@ -298,8 +298,8 @@ impl ScriptWorkers {
             Some(until) => deadline.min(until.saturating_duration_since(Instant::now())),
             None => deadline,
         };
-        let fault = |candidate: &Candidate, error: &dyn Display| {
-            Fault::of_script(&candidate.found.path, &error.to_string())
+        let problem = |candidate: &Candidate, error: &dyn Display| {
+            SourceProblem::of_script(&candidate.found.path, &error.to_string())
         };
         let mut limit = within();
         let mut until = Instant::now() + limit;
@@ -321,7 +321,7 @@ impl ScriptWorkers {
         };
         let mut loads = match timeout_at(until, loads).await {
             Ok(Ok(loads)) => loads,
-            Ok(Err(error)) => return vec![Err(LoadFailure::Crashed(fault(first, &error)))],
+            Ok(Err(error)) => return vec![Err(LoadFailure::Crashed(problem(first, &error)))],
             Err(_) => return vec![Err(LoadFailure::TimedOut(limit))],
         };
         let mut results = Vec::with_capacity(scripts.len());
@@ -342,10 +342,10 @@ impl ScriptWorkers {
                     results.push(Ok(registered));
                 }
                 Err(error) if loads.is_running() => {
-                    results.push(Err(LoadFailure::Refused(fault(candidate, &error))));
+                    results.push(Err(LoadFailure::Refused(problem(candidate, &error))));
                 }
                 Err(error) => {
-                    results.push(Err(LoadFailure::Crashed(fault(candidate, &error))));
+                    results.push(Err(LoadFailure::Crashed(problem(candidate, &error))));
                     break;
                 }
             }

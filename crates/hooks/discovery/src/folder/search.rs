@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenterhook_engine::Layer;
-use tenterhook_hookfile::{BrokenSource, Fault, LoadError};
+use tenterhook_hookfile::{BrokenSource, LoadError, SourceProblem};
 #[cfg(feature = "workers")]
 use tenterhook_runners::worker::{Host, NoHost};
 use tenterhook_systems::hook_folder::{FolderFiles, FolderKind, Selection};
@@ -296,13 +296,13 @@ impl FolderSearch {
         let mut scanned = match scan.await {
             Ok(scanned) => scanned,
             Err(error) => {
-                let fault = Fault::from(format!("the search for hooks failed: {error}"));
+                let problem = SourceProblem::from(format!("the search for hooks failed: {error}"));
                 return FolderHooks {
                     broken: vec![BrokenSource::of(
                         &self.directory,
                         Layer::User,
                         "tenterhook",
-                        fault,
+                        problem,
                     )],
                     ..FolderHooks::default()
                 };

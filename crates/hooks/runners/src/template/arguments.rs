@@ -6,7 +6,7 @@ use std::fmt;
 use minijinja::value::Rest;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
 
-use super::fault::{Fault, TemplateError, place};
+use super::error::{TemplateError, UnlocatedError, place};
 use super::functions;
 use super::go;
 use super::scope::{MissingKey, ROOT, Values};
@@ -51,10 +51,10 @@ impl ArgumentTemplate {
     /// # Errors
     /// Fails if the template is longer than [`SOURCE_LIMIT`], or is not valid in the supported subset of Go's syntax.
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
-        let placed = |fault: Fault| fault.placed(source);
+        let placed = |error: UnlocatedError| error.placed(source);
         if source.len() > SOURCE_LIMIT {
-            let fault = Fault::new(0, "the template is too long");
-            return Err(placed(fault.allowed("at most 64 KiB")));
+            let error = UnlocatedError::new(0, "the template is too long");
+            return Err(placed(error.allowed("at most 64 KiB")));
         }
         let translated = go::translate(source, Values::Arguments).map_err(placed)?;
         let template = Self {
@@ -64,7 +64,7 @@ impl ArgumentTemplate {
             runs_commands: translated.runs_commands,
         };
         let parsed = template.environment(|_| String::new());
-        parsed.map_err(|error| placed(Fault::new(0, detail(&error))))?;
+        parsed.map_err(|error| placed(UnlocatedError::new(0, detail(&error))))?;
         Ok(template)
     }
 

@@ -20,13 +20,13 @@ pub struct TemplateError {
 
 /// An error in a template, before its line and column are computed.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct UnlocatedError {
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) allowed: Option<String>,
 }
 
-impl Fault {
+impl UnlocatedError {
     pub(super) fn new(offset: usize, message: impl Into<String>) -> Self {
         Self {
             offset,

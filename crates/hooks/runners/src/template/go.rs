@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use self::lexer::{Lexeme, Piece, Token, pieces};
-use super::fault::Fault;
+use super::error::UnlocatedError;
 use super::scope::{Names, ROOT, Values};
 
 /// The keywords of Go templates. An action that starts with one of them is not an expression.
@@ -104,7 +104,7 @@ pub(super) fn key_of(name: &str) -> String {
 }
 
 /// Translates a template.
-pub(super) fn translate(source: &str, values: Values<'_>) -> Result<Translated, Fault> {
+pub(super) fn translate(source: &str, values: Values<'_>) -> Result<Translated, UnlocatedError> {
     let mut pieces = pieces(source)?;
     let definitions = match values {
         Values::Event(_) => BTreeMap::new(),
@@ -138,7 +138,7 @@ pub(super) fn translate(source: &str, values: Values<'_>) -> Result<Translated, 
 }
 
 /// Takes the definitions, such as `{{ define "name" }} … {{ end }}`, out of a template.
-fn definitions<'a>(pieces: &mut Vec<Piece<'a>>) -> Result<Definitions<'a>, Fault> {
+fn definitions<'a>(pieces: &mut Vec<Piece<'a>>) -> Result<Definitions<'a>, UnlocatedError> {
     let mut definitions = Definitions::new();
     let mut rest = Vec::new();
     let mut all = std::mem::take(pieces).into_iter();
@@ -156,14 +156,14 @@ fn definitions<'a>(pieces: &mut Vec<Piece<'a>>) -> Result<Definitions<'a>, Fault
             _ => None,
         };
         let Some(name) = name.map(str::to_owned) else {
-            let fault = Fault::new(at, "a definition needs a name and nothing else");
-            return Err(fault.allowed("`{{ define \"name\" }}`"));
+            let error = UnlocatedError::new(at, "a definition needs a name and nothing else");
+            return Err(error.allowed("`{{ define \"name\" }}`"));
         };
         let mut body = Vec::new();
         let mut depth = 0_usize;
         loop {
             let Some(piece) = all.next() else {
-                return Err(Fault::new(at, "`{{ define }}` has no `{{ end }}`"));
+                return Err(UnlocatedError::new(at, "`{{ define }}` has no `{{ end }}`"));
             };
             match piece.word() {
                 Some("end") if depth == 0 => break,
@@ -214,7 +214,7 @@ struct Translator<'a> {
 
 impl Translator<'_> {
     /// Translates pieces in which every block is closed.
-    fn pieces(&mut self, pieces: &[Piece<'_>]) -> Result<(), Fault> {
+    fn pieces(&mut self, pieces: &[Piece<'_>]) -> Result<(), UnlocatedError> {
         for piece in pieces {
             match piece {
                 Piece::Text { text, at } => {
@@ -226,26 +226,26 @@ impl Translator<'_> {
         }
         if let Some(block) = self.blocks.last() {
             let message = format!("`{{{{ {} }}}}` has no `{{{{ end }}}}`", block.word);
-            return Err(Fault::new(block.at, message));
+            return Err(UnlocatedError::new(block.at, message));
         }
         Ok(())
     }
 
     /// Translates `{{ template "name" . }}` to the body of its definition.
-    fn expand(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn expand(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), UnlocatedError> {
         let (name, data) = match lexemes {
             [name, data] => (name.text(), Some(&data.token)),
             _ => (None, None),
         };
         let (Some(name), Some(data)) = (name, data) else {
-            let fault = Fault::new(at, "`template` needs a name and the arguments");
-            return Err(fault.allowed("`{{ template \"name\" . }}`"));
+            let error = UnlocatedError::new(at, "`template` needs a name and the arguments");
+            return Err(error.allowed("`{{ template \"name\" . }}`"));
         };
         let is_everything = matches!(data, Token::Dot) && self.dot() == ROOT
             || matches!(data, Token::Variable(name) if name.is_empty());
         if !is_everything {
-            let fault = Fault::new(at, "a definition can only get all arguments");
-            return Err(fault.allowed("`.` outside of `range` and `with`, or `$`"));
+            let error = UnlocatedError::new(at, "a definition can only get all arguments");
+            return Err(error.allowed("`.` outside of `range` and `with`, or `$`"));
         }
         let Some(body) = self.definitions.get(name).cloned() else {
             let known: Vec<String> = self
@@ -253,11 +253,14 @@ impl Translator<'_> {
                 .keys()
                 .map(|name| format!("`{name}`"))
                 .collect();
-            let fault = Fault::new(at, format!("there is no definition `{name}`"));
-            return Err(fault.allowed(known.join(", ")));
+            let error = UnlocatedError::new(at, format!("there is no definition `{name}`"));
+            return Err(error.allowed(known.join(", ")));
         };
         if self.expanding == DEPTH_LIMIT || self.origins.len() > MAX_TAGS {
-            return Err(Fault::new(at, "the definitions are nested too deeply"));
+            return Err(UnlocatedError::new(
+                at,
+                "the definitions are nested too deeply",
+            ));
         }
         self.expanding += 1;
         // A definition sees neither the variables nor the blocks around its use.
@@ -287,9 +290,9 @@ impl Translator<'_> {
         self.dots.last().cloned().unwrap_or_default()
     }
 
-    fn action(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn action(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), UnlocatedError> {
         let Some(first) = lexemes.first() else {
-            return Err(Fault::new(at, "an action is empty"));
+            return Err(UnlocatedError::new(at, "an action is empty"));
         };
         let rest = lexemes.get(1..).unwrap_or_default();
         let Token::Word(word) = first.token else {
@@ -304,7 +307,7 @@ impl Translator<'_> {
             "template" if matches!(self.values, Values::Arguments) => self.expand(rest, at),
             word if UNSUPPORTED.contains(&word) => {
                 let message = format!("`{{{{ {word} }}}}` is not supported");
-                Err(Fault::new(at, message)
+                Err(UnlocatedError::new(at, message)
                     .allowed("`if`, `else`, `else if`, `with`, `range` and `end`"))
             }
             _ => self.value(lexemes, at),
@@ -312,7 +315,7 @@ impl Translator<'_> {
     }
 
     /// Translates an action that prints a value or declares a variable.
-    fn value(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn value(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), UnlocatedError> {
         let (declared, rest) = declaration(lexemes);
         let code = self.pipeline(rest, at)?;
         match declared[..] {
@@ -322,19 +325,32 @@ impl Translator<'_> {
                 self.tag("{%", &format!("set {variable} = {code}"), "%}", at);
                 self.variables.push((name.to_owned(), variable));
             }
-            [..] => return Err(Fault::new(at, "only `range` can declare two variables")),
+            [..] => {
+                return Err(UnlocatedError::new(
+                    at,
+                    "only `range` can declare two variables",
+                ));
+            }
         }
         Ok(())
     }
 
-    fn open(&mut self, word: &'static str, lexemes: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn open(
+        &mut self,
+        word: &'static str,
+        lexemes: &[Lexeme<'_>],
+        at: usize,
+    ) -> Result<(), UnlocatedError> {
         if self.blocks.len() == DEPTH_LIMIT {
-            let fault = Fault::new(at, "the blocks are nested too deeply");
-            return Err(fault.allowed(format!("at most {DEPTH_LIMIT}")));
+            let error = UnlocatedError::new(at, "the blocks are nested too deeply");
+            return Err(error.allowed(format!("at most {DEPTH_LIMIT}")));
         }
         let (declared, rest) = declaration(lexemes);
         if declared.len() > 1 && word != "range" {
-            return Err(Fault::new(at, "only `range` can declare two variables"));
+            return Err(UnlocatedError::new(
+                at,
+                "only `range` can declare two variables",
+            ));
         }
         let code = self.pipeline(rest, at)?;
         let (dots, variables) = (self.dots.len(), self.variables.len());
@@ -372,12 +388,18 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn or_else(&mut self, rest: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn or_else(&mut self, rest: &[Lexeme<'_>], at: usize) -> Result<(), UnlocatedError> {
         let Some(block) = self.blocks.last_mut() else {
-            return Err(Fault::new(at, "`{{ else }}` is outside of any block"));
+            return Err(UnlocatedError::new(
+                at,
+                "`{{ else }}` is outside of any block",
+            ));
         };
         if block.has_else {
-            return Err(Fault::new(at, "the block has a second `{{ else }}`"));
+            return Err(UnlocatedError::new(
+                at,
+                "the block has a second `{{ else }}`",
+            ));
         }
         let word = block.word;
         let is_plain = rest.is_empty();
@@ -395,23 +417,26 @@ impl Translator<'_> {
         let condition = rest.get(1..).unwrap_or_default();
         let (declared, _) = declaration(condition);
         if word != "if" || !is_if || !declared.is_empty() {
-            let fault = Fault::new(
+            let error = UnlocatedError::new(
                 at,
                 format!("this `{{{{ else … }}}}` of `{word}` is not supported"),
             );
-            return Err(fault.allowed("`{{ else }}`, and `{{ else if X }}` of `if`"));
+            return Err(error.allowed("`{{ else }}`, and `{{ else if X }}` of `if`"));
         }
         let code = self.pipeline(condition, at)?;
         self.tag("{%", &format!("elif {code}"), "%}", at);
         Ok(())
     }
 
-    fn end(&mut self, rest: &[Lexeme<'_>], at: usize) -> Result<(), Fault> {
+    fn end(&mut self, rest: &[Lexeme<'_>], at: usize) -> Result<(), UnlocatedError> {
         if !rest.is_empty() {
-            return Err(Fault::new(at, "`{{ end }}` takes no arguments"));
+            return Err(UnlocatedError::new(at, "`{{ end }}` takes no arguments"));
         }
         let Some(block) = self.blocks.pop() else {
-            return Err(Fault::new(at, "`{{ end }}` is outside of any block"));
+            return Err(UnlocatedError::new(
+                at,
+                "`{{ end }}` is outside of any block",
+            ));
         };
         self.dots.truncate(block.dots);
         self.variables.truncate(block.variables);
@@ -425,7 +450,7 @@ impl Translator<'_> {
     }
 
     /// Translates a pipeline such as `a | b | c` to an expression.
-    fn pipeline(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<String, Fault> {
+    fn pipeline(&mut self, lexemes: &[Lexeme<'_>], at: usize) -> Result<String, UnlocatedError> {
         let mut cursor = Cursor {
             lexemes,
             next: 0,
@@ -439,7 +464,7 @@ impl Translator<'_> {
         }
     }
 
-    fn piped(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<String, Fault> {
+    fn piped(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<String, UnlocatedError> {
         let mut code = self.command(cursor, None)?;
         while cursor.take(&Token::Pipe) {
             code = self.command(cursor, Some(code))?;
@@ -452,9 +477,9 @@ impl Translator<'_> {
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         piped: Option<String>,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, UnlocatedError> {
         let Some(first) = cursor.peek().cloned() else {
-            return Err(Fault::new(cursor.end, "a value is missing"));
+            return Err(UnlocatedError::new(cursor.end, "a value is missing"));
         };
         if let Token::Word(word) = first.token
             && constant(word).is_none()
@@ -470,15 +495,16 @@ impl Translator<'_> {
         }
         let value = self.operand(cursor)?;
         if piped.is_some() || cursor.is_at_operand() {
-            let fault = Fault::new(first.at, "a value is not a function and takes no arguments");
-            return Err(fault.allowed(names_of_functions(self.values)));
+            let error =
+                UnlocatedError::new(first.at, "a value is not a function and takes no arguments");
+            return Err(error.allowed(names_of_functions(self.values)));
         }
         Ok(value.code)
     }
 
-    fn operand(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Operand, Fault> {
+    fn operand(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Operand, UnlocatedError> {
         let Some(lexeme) = cursor.advance() else {
-            return Err(Fault::new(cursor.end, "a value is missing"));
+            return Err(UnlocatedError::new(cursor.end, "a value is missing"));
         };
         let mut operand = match &lexeme.token {
             Token::Dot => Operand::of(self.whole(self.dot())),
@@ -493,18 +519,22 @@ impl Translator<'_> {
             Token::Word(word) => {
                 Operand::of(constant(word).map(str::to_owned).ok_or_else(|| {
                     let message = format!("expected a value, found `{word}`");
-                    Fault::new(lexeme.at, message).allowed(format!("`({word} …)`"))
+                    UnlocatedError::new(lexeme.at, message).allowed(format!("`({word} …)`"))
                 })?)
             }
             Token::Open => {
                 cursor.depth += 1;
                 if cursor.depth > DEPTH_LIMIT {
-                    let fault = Fault::new(lexeme.at, "the parentheses are nested too deeply");
-                    return Err(fault.allowed(format!("at most {DEPTH_LIMIT}")));
+                    let error =
+                        UnlocatedError::new(lexeme.at, "the parentheses are nested too deeply");
+                    return Err(error.allowed(format!("at most {DEPTH_LIMIT}")));
                 }
                 let code = self.piped(cursor)?;
                 if !cursor.take(&Token::Close) {
-                    return Err(Fault::new(lexeme.at, "the parenthesis is not closed"));
+                    return Err(UnlocatedError::new(
+                        lexeme.at,
+                        "the parenthesis is not closed",
+                    ));
                 }
                 cursor.depth -= 1;
                 Operand::of(code)
@@ -520,7 +550,7 @@ impl Translator<'_> {
     }
 
     /// Translates `$`, alone or followed by a field.
-    fn root(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Operand, Fault> {
+    fn root(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Operand, UnlocatedError> {
         let code = match cursor.take_attached() {
             Some((name, at)) => self.field(ROOT, name, at)?,
             None => self.whole(ROOT.to_owned()),
@@ -533,7 +563,7 @@ impl Translator<'_> {
         code
     }
 
-    fn field(&mut self, of: &str, name: &str, at: usize) -> Result<String, Fault> {
+    fn field(&mut self, of: &str, name: &str, at: usize) -> Result<String, UnlocatedError> {
         if of != ROOT {
             let name = serde_json::Value::from(name);
             return Ok(format!("_get({of}, {name})"));
@@ -543,7 +573,7 @@ impl Translator<'_> {
                 let key = key_of(name);
                 scope
                     .check(&key, &format!(".{name}"))
-                    .map_err(|message| Fault::new(at, message).allowed(scope.names()))?;
+                    .map_err(|message| UnlocatedError::new(at, message).allowed(scope.names()))?;
                 key
             }
             Values::Arguments => name.to_owned(),
@@ -553,10 +583,10 @@ impl Translator<'_> {
         Ok(code)
     }
 
-    fn variable(&self, name: &str, at: usize) -> Result<String, Fault> {
+    fn variable(&self, name: &str, at: usize) -> Result<String, UnlocatedError> {
         let known = self.variables.iter().rev().find(|(known, _)| known == name);
         known.map(|(_, code)| code.clone()).ok_or_else(|| {
-            Fault::new(at, format!("there is no variable `${name}` here"))
+            UnlocatedError::new(at, format!("there is no variable `${name}` here"))
                 .allowed("`$`, and variables that were declared before")
         })
     }
@@ -646,8 +676,8 @@ fn declaration<'a, 's>(lexemes: &'a [Lexeme<'s>]) -> (Vec<&'s str>, &'a [Lexeme<
     }
 }
 
-fn unexpected(lexeme: &Lexeme<'_>) -> Fault {
-    Fault::new(lexeme.at, format!("{} is not expected here", lexeme.token))
+fn unexpected(lexeme: &Lexeme<'_>) -> UnlocatedError {
+    UnlocatedError::new(lexeme.at, format!("{} is not expected here", lexeme.token))
 }
 
 fn functions(values: Values<'_>) -> impl Iterator<Item = &'static Function> {
@@ -665,10 +695,15 @@ fn names_of_functions(values: Values<'_>) -> String {
     names.join(", ")
 }
 
-fn call(name: &str, arguments: &[Operand], values: Values<'_>, at: usize) -> Result<String, Fault> {
+fn call(
+    name: &str,
+    arguments: &[Operand],
+    values: Values<'_>,
+    at: usize,
+) -> Result<String, UnlocatedError> {
     let Some(function) = functions(values).find(|function| function.name == name) else {
         let message = format!("the function `{name}` is not supported");
-        return Err(Fault::new(at, message).allowed(names_of_functions(values)));
+        return Err(UnlocatedError::new(at, message).allowed(names_of_functions(values)));
     };
     let count = arguments.len();
     if !(function.least..=function.most).contains(&count) {
@@ -677,7 +712,7 @@ fn call(name: &str, arguments: &[Operand], values: Values<'_>, at: usize) -> Res
             (least, _) => least.to_string(),
         };
         let message = format!("wrong number of arguments for `{name}`: found {count}");
-        return Err(Fault::new(at, message).allowed(takes));
+        return Err(UnlocatedError::new(at, message).allowed(takes));
     }
     if name == "printf" {
         check_format(arguments, at)?;
@@ -691,14 +726,15 @@ fn call(name: &str, arguments: &[Operand], values: Values<'_>, at: usize) -> Res
 }
 
 /// Checks that a format is a literal with supported verbs, one for each value.
-fn check_format(arguments: &[Operand], at: usize) -> Result<(), Fault> {
+fn check_format(arguments: &[Operand], at: usize) -> Result<(), UnlocatedError> {
     const VERBS: &str = "`%s`, `%v`, `%d`, `%q`, `%t` and `%%`";
     let format = arguments
         .first()
         .and_then(|argument| argument.literal.as_deref());
     let Some(format) = format else {
         return Err(
-            Fault::new(at, "the format of `printf` is not a literal").allowed("a string in quotes")
+            UnlocatedError::new(at, "the format of `printf` is not a literal")
+                .allowed("a string in quotes"),
         );
     };
     let mut values = 0;
@@ -714,7 +750,7 @@ fn check_format(arguments: &[Operand], at: usize) -> Result<(), Fault> {
                 let mut message = "`printf` does not support `%".to_owned();
                 message.extend(verb);
                 message.push('`');
-                return Err(Fault::new(at, message).allowed(VERBS));
+                return Err(UnlocatedError::new(at, message).allowed(VERBS));
             }
         }
     }
@@ -727,8 +763,8 @@ fn check_format(arguments: &[Operand], at: usize) -> Result<(), Fault> {
         message,
         "wrong number of values for `printf`: expected {values}, found {given}"
     )
-    .map_err(|_| Fault::new(at, "invalid `printf`"))?;
-    Err(Fault::new(at, message))
+    .map_err(|_| UnlocatedError::new(at, "invalid `printf`"))?;
+    Err(UnlocatedError::new(at, message))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! An action that contains only literals does not show the syntax. A template without any of these
 //! signs has the native syntax.
 
-use super::fault::Fault;
+use super::error::UnlocatedError;
 use super::functions::{FILTERS, TESTS};
 use super::go::{FUNCTIONS, KEYWORDS};
 
@@ -34,7 +34,7 @@ struct Tag<'a> {
 ///
 /// # Errors
 /// Fails if the template mixes both syntaxes.
-pub(super) fn of(source: &str) -> Result<Syntax, Fault> {
+pub(super) fn of(source: &str) -> Result<Syntax, UnlocatedError> {
     let mut known: Option<(Syntax, &str)> = None;
     for tag in tags(source) {
         let Some(syntax) = tag.action.map_or(Some(Syntax::Jinja), of_action) else {
@@ -46,7 +46,7 @@ pub(super) fn of(source: &str) -> Result<Syntax, Fault> {
                     "`{}` after `{text}`: a template cannot mix two syntaxes",
                     tag.text
                 );
-                return Err(Fault::new(tag.at, message)
+                return Err(UnlocatedError::new(tag.at, message)
                     .allowed("either `{{ tool_name }}` or `{{ .ToolName }}` throughout"));
             }
             _ => known = Some((syntax, tag.text)),
@@ -149,7 +149,7 @@ pub(super) fn position_of(source: &str, name: &str) -> usize {
 
 /// Checks that the filters, tests and methods of a native template exist. The library would check
 /// them only while it renders.
-pub(super) fn check_words(source: &str) -> Result<(), Fault> {
+pub(super) fn check_words(source: &str) -> Result<(), UnlocatedError> {
     for tag in tags(source) {
         if tag.text.starts_with("{#") {
             continue;
@@ -164,12 +164,12 @@ pub(super) fn check_words(source: &str) -> Result<(), Fault> {
             };
             if word == "(" && before[0] == "." {
                 let message = format!("unknown method `{}`", before[1]);
-                return Err(Fault::new(tag.at + at, message).allowed("filters after `|`"));
+                return Err(UnlocatedError::new(tag.at + at, message).allowed("filters after `|`"));
             }
             if !known.is_empty() && !known.contains(&word) {
                 let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-                let fault = Fault::new(tag.at + at, format!("unknown {kind} `{word}`"));
-                return Err(fault.allowed(names.join(", ")));
+                let error = UnlocatedError::new(tag.at + at, format!("unknown {kind} `{word}`"));
+                return Err(error.allowed(names.join(", ")));
             }
             before = [before[1], word];
         }
@@ -251,9 +251,9 @@ mod tests {
             ("{{ tool_name }} {{ .ToolName }}", 16),
             ("{% if x %}{{ .ToolName }}{% endif %}", 10),
         ] {
-            let fault = of(source).unwrap_err();
-            assert_eq!(fault.offset, offset, "{source}");
-            assert!(fault.message.contains("two syntaxes"), "{}", fault.message);
+            let error = of(source).unwrap_err();
+            assert_eq!(error.offset, offset, "{source}");
+            assert!(error.message.contains("two syntaxes"), "{}", error.message);
         }
     }
 

@@ -12,7 +12,7 @@ pub enum WorkerError {
         /// Why.
         problem: String,
     },
-    /// The worker ended, or was killed because of a fault.
+    /// The worker ended, or was killed because of an error.
     #[error("worker `{worker}` ended: {problem}")]
     Ended {
         /// The worker.

@@ -154,9 +154,9 @@ impl Markdown {
         let rest = text.trim_start();
         // Keep the indentation here, because the parser would take deep indentation for code.
         let indent = (text.len() - rest.len()).min(MAX_INDENT);
-        let settled: Vec<String> = rest.lines().map(settled).collect();
+        let lines: Vec<String> = rest.lines().map(set_line).collect();
         let width = (self.width)().saturating_sub(indent);
-        let set = self.skin.text(&settled.join("\n"), Some(width)).to_string();
+        let set = self.skin.text(&lines.join("\n"), Some(width)).to_string();
         for line in set.lines() {
             let line = format!("{:indent$}{line}", "");
             shown.push_str(line.trim_end());
@@ -169,7 +169,7 @@ impl Markdown {
 }
 
 /// Returns a line in which marks that are not emphasis or code are escaped. Rules and list items keep their marks.
-fn settled(line: &str) -> String {
+fn set_line(line: &str) -> String {
     let is_rule = line.len() >= 3 && line.chars().all(|c| c == '*' || c == ' ');
     if is_rule {
         return "---".to_owned();

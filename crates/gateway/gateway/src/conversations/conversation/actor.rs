@@ -20,8 +20,8 @@ use super::backlog::{Backlog, Work};
 use super::pause::Pause;
 use super::script_prompts::ScriptPrompts;
 use super::step::{
-    Answer, Letter, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued, reopen,
-    submit, tell_crashed,
+    Answer, MailboxMessage, Step, StepEnd, begin_session, delivery_of, give_answer, open, queued,
+    reopen, submit, tell_crashed,
 };
 use super::stored_busy;
 use crate::conversations::agent_slot::{AgentSlot, LastTurn};
@@ -74,7 +74,7 @@ struct Stopping {
 pub(super) struct Actor {
     parts: Arc<ConversationParts>,
     slot: Arc<AgentSlot>,
-    mailbox: mpsc::Receiver<Box<Letter>>,
+    mailbox: mpsc::Receiver<Box<MailboxMessage>>,
     requests: mpsc::Receiver<Request>,
     places: Places,
     idle_since: Arc<Mutex<Option<Instant>>>,
@@ -84,7 +84,7 @@ pub(super) struct Actor {
     is_outdated: bool,
     /// What `/busy` has chosen, and whether the store was asked for it.
     busy: (Option<BusyMode>, bool),
-    letters: VecDeque<Letter>,
+    unopened: VecDeque<MailboxMessage>,
     step: Option<Step>,
     job: Option<Job>,
     backlog: Backlog,
@@ -98,7 +98,7 @@ impl Actor {
     pub(super) fn new(
         parts: Arc<ConversationParts>,
         key: SessionKey,
-        (mailbox, requests): (mpsc::Receiver<Box<Letter>>, mpsc::Receiver<Request>),
+        (mailbox, requests): (mpsc::Receiver<Box<MailboxMessage>>, mpsc::Receiver<Request>),
         (places, idle_since): (Places, Arc<Mutex<Option<Instant>>>),
     ) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Actor {
             places,
             idle_since,
             busy: (None, false),
-            letters: VecDeque::new(),
+            unopened: VecDeque::new(),
             step: None,
             job: None,
             backlog: Backlog::default(),
@@ -151,8 +151,8 @@ impl Actor {
                 (host, turn) = self.slot.next_prompt(), if self.hears_scripts() => {
                     self.take_prompt(&host, turn).await;
                 }
-                Some(letter) = self.mailbox.recv(), if self.accepts_letters() => {
-                    self.letters.push_back(*letter);
+                Some(message) = self.mailbox.recv(), if self.accepts_messages() => {
+                    self.unopened.push_back(*message);
                 }
                 () = sleep_until(wake) => self.cancel_if_drained(),
             }
@@ -163,19 +163,19 @@ impl Actor {
     /// Returns whether a prompt of a script begins a turn. While a turn runs, prompts belong to it.
     fn hears_scripts(&self) -> bool {
         let is_idle = self.job.is_none() && self.step.is_none() && self.stopping.is_none();
-        let nothing_waits = self.letters.is_empty() && self.backlog.is_empty();
+        let nothing_waits = self.unopened.is_empty() && self.backlog.is_empty();
         is_idle && nothing_waits && !self.awaits_reload() && self.scripts.paused_until().is_none()
     }
 
     /// Records a prompt of a script, so that it begins a turn like a message.
     async fn take_prompt(&mut self, host: &ScriptHost, turn: LastTurn) {
         let chat = (&*self.parts, &*self.slot, &self.places);
-        let letter = self.scripts.take(host, turn, chat);
-        self.letters.extend(letter.await);
+        let prompt = self.scripts.take(host, turn, chat);
+        self.unopened.extend(prompt.await);
     }
 
-    fn accepts_letters(&self) -> bool {
-        self.stopping.is_none() && self.step.is_none() && self.letters.is_empty()
+    fn accepts_messages(&self) -> bool {
+        self.stopping.is_none() && self.step.is_none() && self.unopened.is_empty()
     }
 
     fn hears_requests(&self) -> bool {
@@ -223,16 +223,16 @@ impl Actor {
         if self.step.is_some() || self.stopping.is_some() || self.awaits_reload() {
             return;
         }
-        let Some(letter) = self.letters.pop_front() else {
+        let Some(message) = self.unopened.pop_front() else {
             return;
         };
-        let record = letter.record().clone();
+        let record = message.record.clone();
         let (parts, slot) = (Arc::clone(&self.parts), Arc::clone(&self.slot));
         let is_busy = self.is_busy();
         self.step = Some(Step {
             record,
             is_steering: false,
-            work: Box::pin(async move { open(&parts, &slot, letter, is_busy).await }),
+            work: Box::pin(async move { open(&parts, &slot, message, is_busy).await }),
         });
     }
 
@@ -252,9 +252,9 @@ impl Actor {
             StepEnd::Steered(SteerOutcome::Cancelled(message)) => {
                 self.tell_cancelled(&message.record).await;
             }
-            StepEnd::Steered(SteerOutcome::Settled(message, reason)) => {
+            StepEnd::Steered(SteerOutcome::Finished(message, reason)) => {
                 let delivery = delivery_of(&self.parts, &self.slot).await;
-                let reply = Reply::new(&self.parts.outlet, &delivery, &message.record);
+                let reply = Reply::new(&self.parts.publisher, &delivery, &message.record);
                 match reason {
                     Some(reason) => reply.refuse("blocked", &reason).await,
                     None => reply.answered().await,
@@ -282,7 +282,7 @@ impl Actor {
                 message.command = Some(command.clone());
                 if self.is_busy() {
                     let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
-                    self.parts.outlet.live(message.chat(), &queued);
+                    self.parts.publisher.live(message.chat(), &queued);
                 }
                 return self.backlog.push(Work::Turn(message));
             }
@@ -317,7 +317,7 @@ impl Actor {
         };
         message.how = Some(how);
         let queued = queued(&message, how, self.backlog.len() + 1);
-        self.parts.outlet.live(message.chat(), &queued);
+        self.parts.publisher.live(message.chat(), &queued);
         self.backlog.push(Work::Turn(message));
     }
 
@@ -354,9 +354,9 @@ impl Actor {
             ChatCommand::New => {
                 if self.is_busy() {
                     let queued = queued(&message, QueuedHow::FollowUp, self.backlog.len() + 1);
-                    self.parts.outlet.live(message.chat(), &queued);
+                    self.parts.publisher.live(message.chat(), &queued);
                     let delivery = delivery_of(&self.parts, &self.slot).await;
-                    let reply = Reply::new(&self.parts.outlet, &delivery, &message.record);
+                    let reply = Reply::new(&self.parts.publisher, &delivery, &message.record);
                     reply.acknowledge(NEW_LATER).await;
                 }
                 self.backlog.push(Work::NewSession(message));
@@ -521,7 +521,7 @@ impl Actor {
             let ids: Vec<_> = these.map(|message| message.record.id).collect();
             if !ids.is_empty() {
                 // If this fails, the next start reports the messages as interrupted.
-                let _stored = self.parts.store.settle(ids, state).await;
+                let _stored = self.parts.store.set_inbox_state(ids, state).await;
             }
         }
     }
@@ -548,8 +548,8 @@ impl Actor {
         if let Some(control) = control {
             control.cancel(cancellation.clone());
         }
-        while let Ok(letter) = self.mailbox.try_recv() {
-            self.letters.push_back(*letter);
+        while let Ok(message) = self.mailbox.try_recv() {
+            self.unopened.push_back(*message);
         }
         let is_covered = |record: &InboxRecord| {
             let is_earlier = before.is_none_or(|before| record.id < before);
@@ -560,13 +560,13 @@ impl Actor {
             .step
             .take_if(|step| !step.is_steering && is_covered(&step.record));
         removed.extend(step.map(|step| step.record));
-        let (gone, kept): (VecDeque<_>, _) = std::mem::take(&mut self.letters)
+        let (gone, kept): (VecDeque<_>, _) = std::mem::take(&mut self.unopened)
             .into_iter()
-            .partition(|letter| is_covered(letter.record()));
-        self.letters = kept;
+            .partition(|message| is_covered(&message.record));
+        self.unopened = kept;
         let waiting = self.backlog.remove(is_covered);
         removed.extend(waiting.iter().map(|message| message.record.clone()));
-        removed.extend(gone.iter().map(|letter| letter.record().clone()));
+        removed.extend(gone.iter().map(|message| message.record.clone()));
         for record in removed {
             is_cancelled = true;
             self.tell_cancelled(&record).await;
@@ -576,7 +576,7 @@ impl Actor {
 
     async fn tell_cancelled(&mut self, record: &InboxRecord) {
         let delivery = delivery_of(&self.parts, &self.slot).await;
-        Reply::new(&self.parts.outlet, &delivery, record)
+        Reply::new(&self.parts.publisher, &delivery, record)
             .cancelled()
             .await;
     }

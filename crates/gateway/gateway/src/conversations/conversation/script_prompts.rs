@@ -13,7 +13,7 @@ use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::journal::{JournalRecord, OutputRecord};
 use tokio::time::Instant;
 
-use super::step::{Letter, delivery_of};
+use super::step::{MailboxMessage, delivery_of};
 use crate::conversations::agent_slot::{AgentSlot, LastTurn};
 use crate::conversations::conversation_parts::ConversationParts;
 use crate::conversations::gateway_events::{GatewayFailure, report_failure};
@@ -52,7 +52,7 @@ impl ScriptPrompts {
         host: &ScriptHost,
         turn: LastTurn,
         (parts, slot, places): (&ConversationParts, &AgentSlot, &Places),
-    ) -> Option<Letter> {
+    ) -> Option<MailboxMessage> {
         let LastTurn { role, message } = turn;
         if let Err(too_many) = self.rate.check("") {
             self.paused_until = Some(Instant::now() + too_many.retry_after);
@@ -73,7 +73,7 @@ impl ScriptPrompts {
         };
         let recorded = record(prompt, (role, &message), (parts, slot));
         let problem = match recorded.await {
-            Ok(record) => return Some(Letter::Message(record, place)),
+            Ok(record) => return Some(MailboxMessage { record, place }),
             Err(problem) => problem,
         };
         let problem = format!("a prompt of an extension was dropped: {problem}");

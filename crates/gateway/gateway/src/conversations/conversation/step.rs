@@ -18,7 +18,7 @@ use crate::conversations::turn::TurnResult;
 use crate::conversations::turn_control::{Pending, SteerOutcome, TurnControl};
 use tenterhook_channel::frame::{Frame, QueuedHow, TurnStatus};
 use tenterhook_channel::message::IncomingPart;
-use tenterhook_channel::outlet::Settled;
+use tenterhook_channel::publisher::InboxUpdate;
 use tenterhook_channel::store::{InboxRecord, InboxState};
 
 /// The prompt with which the agent continues after a crash.
@@ -28,20 +28,10 @@ const CONTINUE: &str = "The program was restarted while you worked on the last m
 /// What the chat reads if the program has a bug.
 const CRASHED: &str = "I could not finish because of a bug in this program. Tools may have run.";
 
-/// Something in the mailbox of a conversation.
-pub(super) enum Letter {
-    /// A recorded message.
-    Message(InboxRecord, Place),
-    /// A message whose turn was interrupted by a crash, and that the agent is asked to continue.
-    Continue(InboxRecord, Place),
-}
-
-impl Letter {
-    pub(super) fn record(&self) -> &InboxRecord {
-        match self {
-            Self::Message(record, _) | Self::Continue(record, _) => record,
-        }
-    }
+/// A recorded message in the mailbox of a conversation.
+pub(super) struct MailboxMessage {
+    pub(super) record: InboxRecord,
+    pub(super) place: Place,
 }
 
 /// The result of a step.
@@ -95,7 +85,7 @@ async fn receive(
     };
     let delivery = Delivery::new(dispatcher, parts.media.clone());
     let reception = Reception {
-        outlet: &parts.outlet,
+        publisher: &parts.publisher,
         media: &parts.media,
         delivery: &delivery,
         limits: &parts.receives,
@@ -126,7 +116,7 @@ pub(super) async fn begin_session(
 ) -> TurnResult {
     slot.close(SessionEndReason::New).await;
     let delivery = delivery_of(&parts, &slot).await;
-    let reply = Reply::new(&parts.outlet, &delivery, &message.record);
+    let reply = Reply::new(&parts.publisher, &delivery, &message.record);
     if parts.store.set_session(slot.key(), None).await.is_ok() {
         reply.output("A new conversation begins.".to_owned()).await;
     } else {
@@ -152,48 +142,43 @@ pub(super) fn queued(message: &Pending, how: QueuedHow, waiting: usize) -> Frame
     }
 }
 
-/// Works on something from the mailbox.
+/// Works on a message from the mailbox. If a crash interrupted its turn, the agent is asked to continue.
 pub(super) async fn open(
     parts: &ConversationParts,
     slot: &AgentSlot,
-    letter: Letter,
+    message: MailboxMessage,
     is_busy: bool,
 ) -> StepEnd {
-    match letter {
-        Letter::Message(record, place) if record.script.is_some() => {
-            StepEnd::Received(of_script(record, place))
-        }
-        Letter::Message(record, place) => receive(parts, slot, record, place, is_busy).await,
-        Letter::Continue(record, place) => StepEnd::Received(Pending {
-            record,
-            heard: Heard {
-                text: CONTINUE.to_owned(),
-                prompt: CONTINUE.to_owned(),
-                ..Heard::default()
-            },
-            how: None,
-            is_said: true,
-            command: None,
-            place,
-        }),
+    let MailboxMessage { record, place } = message;
+    if record.state == InboxState::Running {
+        StepEnd::Received(without_reception(record, CONTINUE.to_owned(), place))
+    } else if record.script.is_some() {
+        let prompt = prompt_of_script(&record);
+        StepEnd::Received(without_reception(record, prompt, place))
+    } else {
+        receive(parts, slot, record, place, is_busy).await
     }
 }
 
-/// Returns the prompt of a script. It is not a message of a person, so hooks of `message_receive` do not see it, and its
-/// chat does not show it.
-fn of_script(record: InboxRecord, place: Place) -> Pending {
+/// Returns the prompt of a script.
+fn prompt_of_script(record: &InboxRecord) -> String {
     let texts = record.message.parts.iter().filter_map(|part| match part {
         IncomingPart::Text { text } => Some(text.as_str()),
         IncomingPart::Media(_) | IncomingPart::Reference(_) | IncomingPart::Unreadable { .. } => {
             None
         }
     });
-    let text: String = texts.collect();
+    texts.collect()
+}
+
+/// Returns a message whose prompt no person has written. Hooks of `message_receive` do not see it, and its chat does not
+/// show it.
+fn without_reception(record: InboxRecord, prompt: String, place: Place) -> Pending {
     Pending {
         record,
         heard: Heard {
-            prompt: text.clone(),
-            text,
+            prompt: prompt.clone(),
+            text: prompt,
             ..Heard::default()
         },
         how: None,
@@ -211,7 +196,7 @@ pub(super) async fn give_answer(
     answer: Answer,
 ) -> StepEnd {
     let delivery = delivery_of(parts, slot).await;
-    let reply = Reply::new(&parts.outlet, &delivery, &message.record);
+    let reply = Reply::new(&parts.publisher, &delivery, &message.record);
     match answer {
         Answer::Output(text) => reply.output(text).await,
         Answer::Refuse(code, text) => reply.refuse(code, &text).await,
@@ -226,22 +211,22 @@ pub(super) async fn submit(
     handle: AgentHandle,
     mut message: Pending,
 ) -> StepEnd {
-    let settled = Settled {
+    let update = InboxUpdate {
         ids: vec![message.record.id],
         state: InboxState::Running,
         tail: None,
     };
-    let outlet = &parts.outlet;
+    let publisher = &parts.publisher;
     let said = (!message.is_said).then(|| message.said());
     let said = said.into_iter().collect();
-    let stored = outlet.publish(message.chat(), said, settled).await;
+    let stored = publisher.publish(message.chat(), said, update).await;
     if stored.is_err() {
         return StepEnd::Steered(SteerOutcome::Unheard(message));
     }
     message.is_said = true;
-    outlet.live(message.chat(), &queued(&message, QueuedHow::Steer, 1));
+    publisher.live(message.chat(), &queued(&message, QueuedHow::Steer, 1));
     let mut outcome = control.steer(&handle, message).await;
-    if let SteerOutcome::Settled(_, Some(reason)) = &mut outcome
+    if let SteerOutcome::Finished(_, Some(reason)) = &mut outcome
         && turn.is_some_and(|turn| turn.hides_failure_of(UserPromptSubmit::INFO.name))
     {
         NOT_CHECKED.clone_into(reason);
@@ -260,7 +245,7 @@ pub(super) async fn tell_crashed(
     let telling = async move {
         let delivery = delivery_of(&parts, &slot).await;
         for record in &records {
-            let reply = Reply::new(&parts.outlet, &delivery, record);
+            let reply = Reply::new(&parts.publisher, &delivery, record);
             reply.fail("crashed", CRASHED).await;
         }
         if let Some(control) = turn {
@@ -269,11 +254,11 @@ pub(super) async fn tell_crashed(
                 status: TurnStatus::Failed,
                 usage: None,
             };
-            let (chat, settled) = (&control.chat, Settled::default());
+            let (chat, update) = (&control.chat, InboxUpdate::default());
             // A failure has been reported to the chat.
-            let _reported = publish(&parts.outlet, &delivery, chat, vec![done], settled).await;
+            let _reported = publish(&parts.publisher, &delivery, chat, vec![done], update).await;
         }
     };
     // If this panics as well, the next start reports the messages as interrupted.
-    let _told = tokio::spawn(telling).await;
+    let _notified = tokio::spawn(telling).await;
 }

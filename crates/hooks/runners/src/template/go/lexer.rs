@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::template::fault::Fault;
+use crate::template::error::UnlocatedError;
 
 /// A part of a template.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl fmt::Display for Token<'_> {
 }
 
 /// Splits a template. Removes comments, and white space at trim markers.
-pub(super) fn pieces(source: &str) -> Result<Vec<Piece<'_>>, Fault> {
+pub(super) fn pieces(source: &str) -> Result<Vec<Piece<'_>>, UnlocatedError> {
     let mut pieces = Vec::new();
     let mut at = 0;
     let mut trims_start = false;
@@ -160,7 +160,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Skips the action if it is a comment.
-    fn comment(&mut self) -> Result<Option<End>, Fault> {
+    fn comment(&mut self) -> Result<Option<End>, UnlocatedError> {
         let before = self.at;
         self.skip_space();
         if !self.rest().starts_with("/*") {
@@ -168,18 +168,20 @@ impl<'a> Lexer<'a> {
             return Ok(None);
         }
         let Some(length) = self.rest().find("*/") else {
-            return Err(Fault::new(self.start, "the comment is not closed"));
+            return Err(UnlocatedError::new(self.start, "the comment is not closed"));
         };
         self.at += length + 2;
         let is_spaced = self.skip_space();
         match self.close(is_spaced) {
             Some(end) => Ok(Some(end)),
-            None => Err(Fault::new(self.at, "unexpected text after a comment")
-                .allowed("`{{/* … */}}`, and nothing else in the action")),
+            None => Err(
+                UnlocatedError::new(self.at, "unexpected text after a comment")
+                    .allowed("`{{/* … */}}`, and nothing else in the action"),
+            ),
         }
     }
 
-    fn action(&mut self) -> Result<(Vec<Lexeme<'a>>, End), Fault> {
+    fn action(&mut self) -> Result<(Vec<Lexeme<'a>>, End), UnlocatedError> {
         let mut lexemes = Vec::new();
         loop {
             let is_spaced = self.skip_space();
@@ -196,11 +198,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn token(&mut self) -> Result<Token<'a>, Fault> {
+    fn token(&mut self) -> Result<Token<'a>, UnlocatedError> {
         let at = self.at;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
-            return Err(Fault::new(self.start, "the action is not closed").allowed("`}}`"));
+            return Err(UnlocatedError::new(self.start, "the action is not closed").allowed("`}}`"));
         };
         for (sign, token) in [
             (":=", Token::Declare),
@@ -232,10 +234,17 @@ impl<'a> Lexer<'a> {
             }
             '0'..='9' | '.' | '-' | '+' => self.number(),
             c if is_letter(c) => Ok(Token::Word(self.word())),
-            '\'' => Err(Fault::new(at, "a character in `'` is not supported")
-                .allowed("a string in `\"` or in backticks")),
-            '=' => Err(Fault::new(at, "an assignment with `=` is not supported").allowed("`:=`")),
-            c => Err(Fault::new(at, format!("`{c}` is not expected here"))),
+            '\'' => Err(
+                UnlocatedError::new(at, "a character in `'` is not supported")
+                    .allowed("a string in `\"` or in backticks"),
+            ),
+            '=' => Err(
+                UnlocatedError::new(at, "an assignment with `=` is not supported").allowed("`:=`"),
+            ),
+            c => Err(UnlocatedError::new(
+                at,
+                format!("`{c}` is not expected here"),
+            )),
         }
     }
 
@@ -246,7 +255,7 @@ impl<'a> Lexer<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    fn number(&mut self) -> Result<Token<'a>, Fault> {
+    fn number(&mut self) -> Result<Token<'a>, UnlocatedError> {
         let (at, rest) = (self.at, self.rest());
         let is_part = |c: char| is_letter(c) || matches!(c, '.' | '-' | '+');
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
@@ -265,22 +274,24 @@ impl<'a> Lexer<'a> {
             return Ok(Token::Number(text));
         }
         Err(
-            Fault::new(at, format!("the number `{text}` is not supported"))
+            UnlocatedError::new(at, format!("the number `{text}` is not supported"))
                 .allowed("decimal digits, optionally with a leading `-` and one `.`"),
         )
     }
 
-    fn raw(&mut self) -> Result<Token<'a>, Fault> {
+    fn raw(&mut self) -> Result<Token<'a>, UnlocatedError> {
         let inner = self.rest().get(1..).unwrap_or_default();
         let Some(length) = inner.find('`') else {
-            return Err(Fault::new(self.at, "the string is not closed").allowed("a backtick"));
+            return Err(
+                UnlocatedError::new(self.at, "the string is not closed").allowed("a backtick")
+            );
         };
         self.at += length + 2;
         let text = inner.get(..length).unwrap_or_default();
         Ok(Token::Text(text.replace('\r', "")))
     }
 
-    fn quoted(&mut self) -> Result<Token<'a>, Fault> {
+    fn quoted(&mut self) -> Result<Token<'a>, UnlocatedError> {
         let start = self.at;
         let mut text = String::new();
         let mut letters = self.rest().char_indices().skip(1);
@@ -299,14 +310,17 @@ impl<'a> Lexer<'a> {
                         Some('r') => '\r',
                         Some(plain @ ('"' | '\\')) => plain,
                         _ => {
-                            return Err(Fault::new(start + at, "the escape is not supported")
-                                .allowed(r#"`\n`, `\t`, `\r`, `\"` and `\\`"#));
+                            return Err(UnlocatedError::new(
+                                start + at,
+                                "the escape is not supported",
+                            )
+                            .allowed(r#"`\n`, `\t`, `\r`, `\"` and `\\`"#));
                         }
                     });
                 }
                 letter => text.push(letter),
             }
         }
-        Err(Fault::new(start, "the string is not closed").allowed("`\"` on the same line"))
+        Err(UnlocatedError::new(start, "the string is not closed").allowed("`\"` on the same line"))
     }
 }

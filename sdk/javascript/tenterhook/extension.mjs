@@ -245,8 +245,9 @@ function api(extension) {
     registerMessageRenderer(customType, renderer) {
       if (typeof renderer === 'function') extension.renderers.set(String(customType), renderer);
     },
-    // Entries are not shown, so their renderers are not needed.
+    // The program shows no entries and draws answers itself, so these have no effect. `check` reports them.
     registerEntryRenderer() {},
+    registerMarkdownTransformer() {},
     registerProvider(name, config) {
       registers('pi.registerProvider');
       models.registerProvider(extension, name, config);
@@ -277,13 +278,24 @@ function api(extension) {
     getActiveTools: () => read('active_tools'),
     getAllTools: () => read('all_tools'),
     setActiveTools: (tools) => setNow('active_tools', tools),
-    getCommands: () => read('commands'),
+    getCommands: () => read('commands').map((command) => ({ ...command, sourceInfo: sourceInfoOf(command) })),
     setModel: (model) => set('model', models.ownModel(model)).then(() => true, () => false),
     getThinkingLevel: () => read('thinking_level'),
     setThinkingLevel: (level) => set('thinking_level', level),
     exec,
     events: eventsOf(host),
   };
+}
+
+/** The folders in which extensions, templates and skills are found. */
+const RESOURCES = new Set(['extensions', 'prompts', 'skills']);
+
+/** Describes where a command comes from. */
+function sourceInfoOf({ path: file, location }) {
+  const parts = String(file ?? '').split(path.sep);
+  const at = parts.slice(0, -1).findLastIndex((part) => RESOURCES.has(part));
+  const scope = ['user', 'project'].includes(location) ? location : 'temporary';
+  return { path: file, source: 'auto', scope, origin: 'top-level', baseDir: at > 0 ? parts.slice(0, at).join(path.sep) : undefined };
 }
 
 /** Returns the name of the command that a shortcut runs. Signs become `x` and their character code. */
@@ -325,11 +337,52 @@ function exec(command, args, options = {}) {
   });
 }
 
+/** Returns the entries of a branch that the model still reads: the newest compaction, what it kept, and what follows. */
+function contextEntries(branch) {
+  const at = branch.findLastIndex(({ type }) => type === 'compaction');
+  if (at < 0) return branch;
+  const kept = branch.slice(0, at).findIndex(({ id }) => id === branch[at].firstKeptEntryId);
+  const earlier = kept < 0 ? [] : branch.slice(kept, at);
+  return [branch[at], ...earlier.filter((entry) => entry.message?.role !== 'system'), ...branch.slice(at + 1)];
+}
+
+/** Returns the messages that an entry gives the model. */
+function messagesOf(entry, isFirst) {
+  const timestamp = Date.parse(entry.timestamp);
+  switch (entry.type) {
+    case 'message':
+      return [entry.message];
+    case 'custom_message': {
+      const { customType, content, display, details } = entry;
+      return [{ role: 'custom', customType, content, display, details, timestamp }];
+    }
+    case 'branch_summary':
+      return entry.summary ? [{ role: 'branchSummary', summary: entry.summary, fromId: entry.fromId, timestamp }] : [];
+    case 'compaction': {
+      const { summary, tokensBefore } = entry;
+      // An older compaction is part of the newest one's summary.
+      return isFirst ? [{ role: 'compactionSummary', summary, tokensBefore, timestamp }] : [];
+    }
+    default:
+      return [];
+  }
+}
+
 /** The part of the session that extensions may read. */
 function sessionManager(host) {
   const read = (key) => readNow(host, key);
   const entries = () => read('all_entries') ?? [];
   const branch = () => read('entries') ?? [];
+  const buildSessionProjection = () => {
+    const found = contextEntries(branch()).map((sourceEntry, at) => ({ sourceEntry, messages: messagesOf(sourceEntry, at === 0) }));
+    const { provider, id: modelId } = models.modelOf(read('model')) ?? {};
+    return {
+      entries: found,
+      messages: found.flatMap(({ messages }) => messages),
+      thinkingLevel: read('thinking_level') ?? 'off',
+      model: modelId ? { provider, modelId } : null,
+    };
+  };
   const directory = (file) => (file ? path.dirname(file) : undefined);
   return {
     getCwd: () => process.cwd(),
@@ -342,6 +395,14 @@ function sessionManager(host) {
     getLeafId: () => read('leaf') ?? null,
     getLeafEntry: () => branch().at(-1),
     getLabel: (id) => read('labels')?.[id],
+    getChildren: (id) => entries().filter(({ parentId }) => parentId === id),
+    isPersisted: () => (read('file') ?? undefined) !== undefined,
+    buildContextEntries: () => contextEntries(branch()),
+    buildSessionProjection,
+    buildSessionContext() {
+      const { entries: _, ...context } = buildSessionProjection();
+      return context;
+    },
     getHeader() {
       const header = { type: 'session', version: 3, id: read('id'), timestamp: entries()[0]?.timestamp, cwd: process.cwd() };
       const parentSession = read('parent') ?? undefined;
@@ -386,9 +447,11 @@ class Context {
   get hasUI() {
     return this.#host.hasUI;
   }
-  /** Extensions can ask and show text, but not draw components, as in the RPC mode of pi. */
+  /** At a terminal, extensions can draw components. Elsewhere, they can at most ask and show text, as in pi's RPC mode. */
   get mode() {
-    return this.hasUI ? 'rpc' : 'print';
+    if (!this.hasUI) return 'print';
+    const canDraw = (this.#host.canDraw ??= this.#read('can_draw') === true);
+    return canDraw ? 'tui' : 'rpc';
   }
   /** Extensions of a project that is not trusted are not loaded. */
   isProjectTrusted() {
@@ -407,7 +470,14 @@ class Context {
     return models.modelOf(this.#read('model'));
   }
   get modelRegistry() {
-    return models.modelRegistry();
+    return models.modelRegistry(this.#call);
+  }
+  /** The models to switch between. None is preferred, so all models can be used. */
+  get scopedModels() {
+    return [];
+  }
+  get thinkingLevel() {
+    return this.#read('thinking_level');
   }
   isIdle() {
     return this.#read('is_idle');
@@ -445,6 +515,9 @@ class CommandContext extends Context {
   constructor(host, call) {
     super(host, call);
     this.#host = host;
+  }
+  getSystemPromptOptions() {
+    throw new Error('`ctx.getSystemPromptOptions` is not supported here: the system prompt is not built from these options; `ctx.getSystemPrompt()` returns it');
   }
   waitForIdle() {
     return this.#host.ask('session/lead', { what: 'wait' });

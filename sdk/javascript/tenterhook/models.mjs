@@ -74,13 +74,17 @@ export const within = (call, work) => (calls ? calls.run(call, work) : work());
 /** The registered providers, by the host's names. If several extensions register one, the last of them is described. */
 const registered = new Map();
 const definitionOf = (provider, id) => registered.get(ownName(provider))?.models.get(id);
+/** The addresses that the user chose, by the host's names of the models. */
+const chosen = new Map();
 const baseUrlOf = ({ provider, id }) =>
-  definitionOf(provider, id)?.baseUrl ?? registered.get(ownName(provider))?.config.baseUrl ?? service(provider)?.url;
+  definitionOf(provider, id)?.baseUrl ?? registered.get(ownName(provider))?.config.baseUrl
+    ?? chosen.get(`${ownName(provider)}/${id}`) ?? service(provider)?.url;
 
 /** Describes a model of the host as pi does. */
 export function modelOf(model) {
   if (!model) return undefined;
-  const { provider, cost, ...rest } = model;
+  const { provider, cost, base_url: baseUrl, has_key: _, ...rest } = model;
+  if (baseUrl) chosen.set(`${ownName(provider)}/${model.id}`, baseUrl);
   const definition = definitionOf(provider, model.id);
   if (definition) return { ...definition };
   const { name = provider, api = 'openai-completions' } = service(provider) ?? {};
@@ -98,24 +102,59 @@ export const ownModel = (model) => (model?.provider ? { ...model, provider: ownN
 
 export const allModels = () => (hostNow()?.askNow('session/read', { what: ['models'] }).models ?? []).map(modelOf);
 
-export function findModel(provider, id) {
+function lookUp(provider, id) {
   try {
-    return modelOf(hostNow()?.askNow('session/model', ownModel({ provider, id })));
+    return hostNow()?.askNow('session/model', ownModel({ provider, id })) ?? undefined;
   } catch {
     // Only a session knows models.
     return undefined;
   }
 }
 
+/** Returns a model, also one without a key. */
+export const findModel = (provider, id) => modelOf(lookUp(provider, id));
+
 const keyOf = (provider) => process.env[service(provider)?.key ?? ''] || undefined;
 
-/** The models that extensions may use. Keys come from the environment of the extension, or stay with the host. */
-export function modelRegistry() {
+const unsupported = (name, why) => () => {
+  throw new Error(`\`ctx.modelRegistry.${name}\` is not supported here: ${why}`);
+};
+
+/** Calls a function that streams, of the module that has the streams. It is loaded on first use. */
+const streamed = (name, call) => (model, context, options) => {
+  trackCalls();
+  const beginning = import('tenterhook:pi/ai.mjs').then((ai) =>
+    calls.run(call, () => ai[name](model, context, options)));
+  return {
+    async* [Symbol.asyncIterator]() {
+      yield* await beginning;
+    },
+    result: async () => (await beginning).result(),
+  };
+};
+
+/** Describes a provider of models. */
+function describedProvider(name) {
+  const getModels = () => allModels().filter((model) => ownName(model.provider) === ownName(name));
+  const { config } = registered.get(ownName(name)) ?? {};
+  const known = service(name);
+  if (!config && !known && getModels().length === 0) return undefined;
+  return { id: known?.name ?? name, name: known?.name ?? name, baseUrl: config?.baseUrl ?? known?.url, headers: config?.headers, getModels };
+}
+
+/**
+ * The models that extensions may use. Keys come from the environment of the extension, or stay with the host. Models are
+ * called as part of a call of the host.
+ */
+export function modelRegistry(call) {
+  const hostHasKey = ({ provider, id }) => (lookUp(provider, id) ?? { has_key: false }).has_key !== false;
+  const isConfigured = (provider) =>
+    keyOf(provider) !== undefined || Boolean(registered.get(ownName(provider))?.config.apiKey);
   const getApiKey = async (model) => {
     const { config } = registered.get(ownName(model?.provider)) ?? {};
     if (config?.apiKey) return resolve(config.apiKey, true);
     const key = keyOf(model?.provider);
-    return key ?? (model && findModel(model.provider, model.id) ? HOST_KEY : undefined);
+    return key ?? (model && hostHasKey(model) ? HOST_KEY : undefined);
   };
   return {
     getAll: allModels,
@@ -128,7 +167,25 @@ export function modelRegistry() {
       if (apiKey !== undefined) return { ok: true, apiKey };
       return { ok: false, error: `no API key for \`${model?.provider}\` in the environment` };
     },
+    hasConfiguredAuth: (model) => isConfigured(model?.provider) || Boolean(model && hostHasKey(model)),
     isUsingOAuth: () => false,
+    getProvider: describedProvider,
+    getProviderDisplayName: (provider) => describedProvider(provider)?.name ?? provider,
+    getProviderAuthStatus: (provider) => ({ configured: isConfigured(provider) }),
+    async getProviderAuth(provider) {
+      const apiKey = keyOf(provider);
+      return apiKey === undefined ? undefined : { auth: { apiKey }, source: service(provider)?.key };
+    },
+    getRegisteredProviderIds: () => [...registered.values()].map(({ name }) => name),
+    getRegisteredProviderConfig: (provider) => registered.get(ownName(provider))?.config,
+    getRegisteredNativeProvider: () => undefined,
+    getError: () => undefined,
+    refresh: async () => ({ aborted: false, errors: new Map() }),
+    stream: streamed('stream', call),
+    streamSimple: streamed('streamSimple', call),
+    complete: (...given) => streamed('stream', call)(...given).result(),
+    registerProvider: unsupported('registerProvider', 'use `pi.registerProvider`'),
+    unregisterProvider: unsupported('unregisterProvider', 'use `pi.unregisterProvider`'),
   };
 }
 

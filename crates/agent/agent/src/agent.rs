@@ -262,6 +262,11 @@ impl Agent {
             DiscoverReason::Startup
         };
         let agent = &mut self.active.agent;
+        // Scripts can list templates and skills when the session starts.
+        #[cfg(unix)]
+        if self.config.scripts.is_some() {
+            agent.load_resources(self.config.resources.clone()).await;
+        }
         agent.start(source, previous).await;
         agent.discover(reason, self.config.resources.clone()).await;
     }

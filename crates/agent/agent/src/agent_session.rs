@@ -93,8 +93,8 @@ impl AgentSession {
             .await;
         let (prompts, skills) = (outcome.prompt_paths(), outcome.skill_paths());
         places.add_from_hooks(prompts, skills, &self.state.config.cwd);
-        let loading = tokio::task::spawn_blocking(move || Resources::load(&places));
-        let resources = loading.await.unwrap_or_default();
+        self.load_resources(places).await;
+        let resources = self.state.resources();
         for problem in resources.problems().iter().take(MAX_REPORTED) {
             let text = problem.to_string();
             self.hooks
@@ -107,7 +107,12 @@ impl AgentSession {
                 .notify(NotificationLevel::Warning, "resource_problem", &text)
                 .await;
         }
-        self.state.set_resources(resources);
+    }
+
+    /// Loads the templates and skills in `places`, without the places that hooks name.
+    pub(crate) async fn load_resources(&mut self, places: ResourcePlaces) {
+        let loading = tokio::task::spawn_blocking(move || Resources::load(&places));
+        self.state.set_resources(loading.await.unwrap_or_default());
     }
 
     /// Replaces the conversation with the summary that a hook asked for.

@@ -15,7 +15,9 @@ use tenterhook_protocol::event::{
     InputSource, MessageStart, ModelSelectSource, NotificationLevel, QueueKind, SessionEntry,
 };
 use tenterhook_protocol::{EntryId, JsonObject, Message, SessionId, Usage, message_extra};
-use tenterhook_providers::{InvalidThinkingLevel, Provider, ThinkingLevel};
+use tenterhook_providers::{
+    ConnectError, InvalidThinkingLevel, OpenError, Provider, ThinkingLevel,
+};
 use tenterhook_runners::worker::{Refusal, ScriptAddition, ScriptServer};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +28,7 @@ use crate::frontend::Frontend;
 use crate::handle::AgentHandle;
 use crate::identity::AgentIdentity;
 use crate::model_calls::ModelCalls;
+use crate::models::SelectError;
 use crate::run_report::Prompt;
 use crate::selection::SelectionChange;
 use crate::session_name::one_line;
@@ -180,9 +183,20 @@ impl AgentView {
             }
             "session/set" => self.set(host, params).await,
             "session/model" => {
-                let found = self.state.config.models.find(&model_name(params)?).await;
-                // Null if the model cannot be opened, because then a script cannot use it.
-                Ok(found.map_or(Value::Null, |provider| described(&*provider)))
+                let name = model_name(params)?;
+                Ok(match self.state.config.models.find(&name).await {
+                    Ok(provider) => described(&*provider),
+                    // A script may look at a model that it cannot call, and find out why.
+                    Err(SelectError::Open(
+                        OpenError::Key(_) | OpenError::Connect(ConnectError::NoKey { .. }),
+                    )) => {
+                        let mut model = described_by_name(&name);
+                        model["has_key"] = false.into();
+                        model
+                    }
+                    // Null if the model cannot be opened, because then a script cannot use it.
+                    Err(_) => Value::Null,
+                })
             }
             "model/call" => self.call_model(params).await,
             "model/cancel" => self.cancel_model_call(params),
@@ -236,6 +250,7 @@ impl AgentView {
                 level.unwrap_or(ThinkingLevel::Off).as_str().into()
             }
             "system_prompt" => state.system_prompt(&self.identity).into(),
+            "can_draw" => self.frontend.can_draw().into(),
             "is_idle" => (!self.is_working()).into(),
             "has_pending_messages" => (self.handle.waiting() > 0).into(),
             "usage" => {
@@ -430,6 +445,7 @@ fn described(provider: &dyn Provider) -> Value {
         "id": id.name,
         "name": id.name,
         "provider": id.provider,
+        "base_url": provider.chosen_url(),
         "contextWindow": provider.context_window(),
         "cost": provider.price().map(|price| json!({
             "input": price.input,

@@ -53,6 +53,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns the address of the service, if the user chose another one than the usual; `None` is the default.
+    fn chosen_url(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns whether the provider answers model hooks instead of the models that they name, so that a scripted
     /// session needs no network. The default is `false`.
     fn answers_hooks(&self) -> bool {

@@ -53,6 +53,8 @@ pub struct Remote {
     /// The client that reaches a relay. It is created when a call is first observed.
     relayed: OnceLock<Client>,
     url: Url,
+    /// The address that the user chose, as written.
+    chosen_url: Option<String>,
     /// The key, if there is one, and the values of additional headers. They are removed from error messages, because a
     /// service may quote them.
     secrets: Arc<[String]>,
@@ -121,6 +123,7 @@ impl Remote {
                 model: ModelIden::new(service.adapter(), model.to_owned()),
             },
             url,
+            chosen_url: endpoint.base_url,
             secrets,
             headers: endpoint.headers,
             facts,
@@ -131,6 +134,10 @@ impl Remote {
 }
 
 impl Provider for Remote {
+    fn chosen_url(&self) -> Option<&str> {
+        self.chosen_url.as_deref()
+    }
+
     fn id(&self) -> &ModelId {
         &self.id
     }

@@ -1,5 +1,6 @@
 //! `tenterhook check`: reports every problem of hook files at once.
 
+mod refused_members;
 mod unfired_events;
 
 use std::borrow::Cow;
@@ -146,6 +147,8 @@ struct Checked {
     tools: Vec<String>,
     /// The files that were not loaded because they are not approved.
     unchecked: Vec<PathBuf>,
+    /// Members of pi's interfaces that extensions use, and that have no effect or throw.
+    refused: Vec<String>,
 }
 
 pub(crate) async fn check(args: CheckArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
@@ -218,6 +221,7 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
     let of_folders = hooks.found.iter().filter(|file| file.state.is_in_force());
     let files = hooks.loaded.files.iter().map(|file| file.path.clone());
     let unchecked = hooks.found.iter().filter(|file| file.needs_approval());
+    let refused = refused_members::of(&hooks.found, &token).await?;
     Ok(Checked {
         unchecked: unchecked.map(|file| file.path.clone()).collect(),
         files: files
@@ -227,6 +231,7 @@ async fn everything(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked
         broken: hooks.broken,
         unapproved: hooks.untrusted,
         loaded: hooks.loaded,
+        refused,
     })
 }
 
@@ -260,6 +265,7 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
     broken.extend(found.broken);
     let own = own.into_iter().map(|(file, _)| file);
     let named = args.files.iter().chain(&args.extensions).cloned();
+    let refused = refused_members::of(&found.files, &token).await?;
     let scripts = found.scripts.iter().flat_map(|script| &script.tools);
     Ok(Checked {
         tools: scripts.map(|tool| tool.name.clone()).collect(),
@@ -268,6 +274,7 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
         broken,
         unapproved: Vec::new(),
         loaded,
+        refused,
     })
 }
 
@@ -279,6 +286,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
         files,
         tools,
         unchecked,
+        refused,
     } = checked;
     let (hooks, events) = (loaded.specs.len(), events(&loaded));
     let never_fired = unfired_events::never_fired(&loaded);
@@ -292,6 +300,7 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let unmatched = unmatched_hooks(&loaded.specs, &own);
     let mut warnings: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
     warnings.extend(misspelt_agents(&loaded.specs));
+    warnings.extend(refused);
     let empty = loaded.files_without_hooks();
     warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
     if args.json {

@@ -32,6 +32,7 @@ export default function (pi) {
   pi.registerTool({
     name: "choose", description: "Lets the user choose", parameters: { type: "object" },
     execute: async (_id, _params, _signal, _update, ctx) => {
+      if (ctx.hasUI && ctx.mode !== "tui") return { content: [{ type: "text", text: `drawn in ${ctx.mode}` }] };
       const chosen = await ctx.ui.custom((tui, theme, _keys, done) => {
         const items = ["tea", "コーヒー"].map((value) => ({ value, label: value }));
         const list = new SelectList(items, 5, { selectedText: (text) => theme.fg("accent", text) });

@@ -82,6 +82,7 @@ mod named_call;
 mod opened;
 mod outcome;
 mod permission;
+mod pi_members;
 mod pi_models;
 mod pi_render;
 mod pi_ui;

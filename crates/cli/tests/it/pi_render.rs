@@ -178,6 +178,9 @@ fn an_extension_lists_the_commands_of_extensions_templates_and_skills() {
     let extension = r#"
 import * as fs from "node:fs";
 export default function (pi) {
+  pi.on("session_start", () => {
+    fs.writeFileSync("at-start", JSON.stringify(pi.getCommands().map(({ name }) => name)));
+  });
   pi.registerCommand("list", { description: "Lists", handler: async () => {
     fs.writeFileSync("listed", JSON.stringify(pi.getCommands()));
   } });
@@ -212,4 +215,14 @@ export default function (pi) {
         template["path"].as_str().unwrap().ends_with("review.md"),
         "{listed}"
     );
+    let info = &template["sourceInfo"];
+    assert_eq!(
+        (&info["path"], &info["scope"]),
+        (&template["path"], &json!("project"))
+    );
+    assert!(
+        info["baseDir"].as_str().unwrap().ends_with("/.pi"),
+        "{listed}"
+    );
+    assert_eq!(ran.file("at-start"), r#"["list","review"]"#);
 }

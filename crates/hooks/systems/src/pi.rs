@@ -34,6 +34,7 @@ mod event;
 mod field_readers;
 mod field_writers;
 mod host;
+pub mod members;
 mod message;
 mod packages;
 mod read;

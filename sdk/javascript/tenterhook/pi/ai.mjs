@@ -75,6 +75,14 @@ export class AssistantMessageEventStream extends EventStream {
 }
 export const createAssistantMessageEventStream = () => new AssistantMessageEventStream();
 
+/** Returns an id that begins with its time, in milliseconds since 1970, so that ids sort by their age. */
+export function uuidv7(at = Date.now()) {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  new DataView(bytes.buffer).setBigUint64(0, (BigInt(at) << 16n) | (0x7000n | BigInt(bytes[6] & 15) << 8n | BigInt(bytes[7])));
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  return Buffer.from(bytes).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 // Model services that extensions register
 
 const providers = new Map();

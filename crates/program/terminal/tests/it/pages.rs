@@ -1,11 +1,13 @@
 //! The pages in `docs/reference/`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::EventKind;
 use tenterhook_systems::HOSTS;
+use tenterhook_systems::pi::members::{INTERFACES, PiMemberState, VERSION};
 use tenterhook_systems::tools::{CANONICAL_TOOLS, known_tool_names};
 use tenterhook_terminal::reference::{
     EventPage, GROUPS, TextLine, ToolPage, find_tool, host_details, host_overview, host_table,
@@ -55,6 +57,30 @@ fn compare_part(path: &str, part: &str) {
 fn the_host_matrix_is_what_the_tables_of_the_hosts_say() {
     let part = format!("{}\n{}", host_overview(), host_details());
     compare_part("host-matrix.md", &part);
+}
+
+#[test]
+fn the_page_of_the_members_of_pi_is_what_the_table_says() {
+    let mut part = format!("The members are those of pi {VERSION}.\n");
+    for interface in INTERFACES {
+        let (name, written) = (interface.name, interface.written);
+        let description = interface.description;
+        write!(
+            part,
+            "\n## {name}\n\n{description} Extensions usually call it `{written}`.\n\n| member | here | why not, and what to use instead |\n|---|---|---|\n",
+        )
+        .unwrap();
+        for (member, state) in interface.members {
+            let (state, reason) = match state {
+                PiMemberState::Implemented => ("implemented", ""),
+                PiMemberState::Bridged => ("bridged", ""),
+                PiMemberState::Refused(reason) => ("refused", *reason),
+            };
+            writeln!(part, "| `{written}.{member}` | {state} | {reason} |").unwrap();
+        }
+    }
+    part.push('\n');
+    compare_part("pi-members.md", &part);
 }
 
 #[test]

@@ -189,11 +189,7 @@ impl AgentView {
                     // A script may look at a model that it cannot call, and find out why.
                     Err(SelectError::Open(
                         OpenError::Key(_) | OpenError::Connect(ConnectError::NoKey { .. }),
-                    )) => {
-                        let mut model = described_by_name(&name);
-                        model["has_key"] = false.into();
-                        model
-                    }
+                    )) => described_by_name(&name, Some(false)),
                     // Null if the model cannot be opened, because then a script cannot use it.
                     Err(_) => Value::Null,
                 })
@@ -241,7 +237,7 @@ impl AgentView {
                 let models = state.config.models.list().into_iter();
                 let described = models.map(|(name, model)| match model {
                     Some(model) => described(&*model),
-                    None => described_by_name(name),
+                    None => described_by_name(name, None),
                 });
                 described.collect()
             }
@@ -456,10 +452,10 @@ fn described(provider: &dyn Provider) -> Value {
     })
 }
 
-/// Describes, in pi's format, a model that is not open.
-fn described_by_name(name: &str) -> Value {
+/// Describes, in pi's format, a model that is not open. `has_key` is `None` if that is not known.
+fn described_by_name(name: &str, has_key: Option<bool>) -> Value {
     let (provider, id) = name.split_once([':', '/']).unwrap_or(("", name));
-    json!({ "id": id, "name": id, "provider": provider })
+    json!({ "id": id, "name": id, "provider": provider, "has_key": has_key })
 }
 
 /// Returns the tokens of the context: the service's last count, and an estimate of newer messages. `None` if the

@@ -85,7 +85,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Changes the state of messages. InboxUpdate messages keep their state.
+    /// Changes the state of messages. Finished messages keep their state.
     pub(super) fn set_inbox_state(
         &mut self,
         ids: &[InboxId],

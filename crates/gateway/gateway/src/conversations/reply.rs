@@ -139,8 +139,8 @@ async fn try_publish(
 ) -> Result<(), PublishError> {
     let mut wait = FIRST_WAIT;
     for _ in 1..MAX_TRIES {
-        let published = publisher.publish(chat, frames.clone(), update.clone());
-        if published.await.is_ok() {
+        let sent = publisher.publish(chat, frames.clone(), update.clone());
+        if sent.await.is_ok() {
             return Ok(());
         }
         tokio::time::sleep(wait).await;
@@ -287,14 +287,14 @@ mod tests {
             status: TurnStatus::Completed,
             usage: None,
         };
-        let published = publish(
+        let publishing = publish(
             &publisher,
             &delivery,
             &chat,
             vec![done],
             InboxUpdate::default(),
         );
-        assert!(published.await.is_err());
+        assert!(publishing.await.is_err());
         let shown = disk.0.lock().clone();
         let [Frame::Error { code, .. }, Frame::Done { turn, status, .. }] = shown.as_slice() else {
             panic!("{shown:?}");

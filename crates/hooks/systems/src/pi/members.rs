@@ -6,8 +6,8 @@
 //! | [`Bridged`](PiMemberState::Bridged) | the program that runs the agent does it |
 //! | [`Refused`](PiMemberState::Refused) | it has no effect, or throws; `check` reports its use |
 //!
-//! The members are those of [`VERSION`], from its published types, and three of its class `SessionManager` that
-//! extensions use as well. `.ci/pi-members` compares them.
+//! The members come from the published types of [`VERSION`]. Three more are from its class `SessionManager`, because
+//! extensions use them as well. `.ci/pi-members` compares them.
 
 use std::fmt;
 

@@ -61,7 +61,7 @@ fn the_host_matrix_is_what_the_tables_of_the_hosts_say() {
 
 #[test]
 fn the_page_of_the_members_of_pi_is_what_the_table_says() {
-    let mut part = format!("The members are those of pi {VERSION}.\n");
+    let mut part = format!("The members of pi {VERSION}:\n");
     for interface in INTERFACES {
         let (name, written) = (interface.name, interface.written);
         let description = interface.description;

@@ -207,7 +207,8 @@ fn code(text: &str) -> String {
     let mut code = String::new();
     while let Some(line) = lines.next() {
         let is_next_module = lines.peek().is_some_and(|next| next.starts_with("mod "));
-        if line == "#[cfg(test)]" && is_next_module {
+        let is_test_only = line == "#[cfg(test)]" || line.starts_with("#[cfg(all(test,");
+        if is_test_only && is_next_module {
             break;
         }
         if !line.trim_start().starts_with("//") {

@@ -33,7 +33,12 @@ impl AgentTools {
     fn of(host: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let path = folder.join(host.replace('-', "_")).join("tools.json");
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| {
+            panic!(
+                "{}: {error}; list the tools that {host} offers to models there",
+                path.display()
+            )
+        });
         serde_json::from_str(&text).unwrap()
     }
 

@@ -783,8 +783,7 @@ fn relative(dir: &Path, target: &Path) -> PathBuf {
     up.chain(target.components().skip(shared)).collect()
 }
 
-#[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
 

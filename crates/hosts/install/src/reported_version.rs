@@ -83,8 +83,7 @@ fn start(path: &Path, output: &File, end: Instant) -> io::Result<Child> {
     }
 }
 
-#[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

@@ -200,8 +200,7 @@ fn copy_entries(
     Ok(())
 }
 
-#[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

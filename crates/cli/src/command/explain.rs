@@ -188,6 +188,21 @@ fn subject(args: &ExplainArgs, event: &EventName) -> Result<Option<String>, CliE
     }
 }
 
+/// Returns the row of a file without a hook for the event.
+fn row_of_file(file: &FoundFile) -> ExplainedHook {
+    let mut why = escape_line(&file.state.describe());
+    if !file.state.events().is_empty() {
+        why.push_str(", not for this event");
+    }
+    ExplainedHook {
+        hook: escape_line(&file.name),
+        source: escape_line(&file.path.display().to_string()),
+        runs: false,
+        sees: None,
+        why,
+    }
+}
+
 fn rows(
     hooks: &Hooks,
     registered: &[RegisteredHook],
@@ -212,26 +227,7 @@ fn rows(
         });
     }
     let is_other = |file: &&FoundFile| !file.state.events().contains(&event);
-    rows.extend(
-        hooks
-            .found
-            .iter()
-            .filter(is_other)
-            .map(|file| ExplainedHook {
-                hook: escape_line(&file.name),
-                source: escape_line(&file.path.display().to_string()),
-                runs: false,
-                sees: None,
-                why: if file.state.events().is_empty() {
-                    escape_line(&file.state.describe())
-                } else {
-                    format!(
-                        "{}, not for this event",
-                        escape_line(&file.state.describe())
-                    )
-                },
-            }),
-    );
+    rows.extend(hooks.found.iter().filter(is_other).map(row_of_file));
     // The rows of files already include executables.
     let of_files = hooks.loaded.project_hooks.iter().filter(|project_hook| {
         project_hook.is_withheld()

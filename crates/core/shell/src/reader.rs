@@ -160,8 +160,8 @@ impl Reader {
         }
     }
 
-    /// Sets the variable of a loop to each of its words.
-    fn loop_variable(&mut self, name: &str, words: &[RawWord], is_certain: bool) {
+    /// Sets the variable of a loop to each of its words. Nothing is printed.
+    fn loop_variable(&mut self, name: &str, words: &[RawWord], is_certain: bool) -> Option<String> {
         let mut names = Vec::new();
         for word in words {
             names_in(word, &mut names);
@@ -172,6 +172,7 @@ impl Reader {
                 self.variables.add(name, vec![word]);
             }
         }
+        Some(String::new())
     }
 
     /// Reads a command of a script, and returns what it prints, if that is known.
@@ -188,17 +189,13 @@ impl Reader {
             is_certain: place.is_certain && command.is_certain,
             ..place
         };
-        let bodies = command.redirections.iter().filter_map(|it| it.body);
-        let bodies = bodies.filter_map(|at| parsed.bodies.get(at));
-        let targets = command.redirections.iter().map(|it| &it.target);
-        for word in command.words.iter().chain(targets).chain(bodies) {
+        for word in command.all_words(&parsed.bodies) {
             self.nested(word, parsed, first, stage, place);
         }
         match &command.role {
             Role::Words => return None,
             Role::Loop(name) => {
-                self.loop_variable(name, &command.words, place.is_certain);
-                return Some(String::new());
+                return self.loop_variable(name, &command.words, place.is_certain);
             }
             Role::Command => {}
         }

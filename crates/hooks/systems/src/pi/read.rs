@@ -53,6 +53,16 @@ pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, Read
     Ok(effect)
 }
 
+fn before_tree(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    fields.cancel(effect)?;
+    effect.supply = fields.get("summary").map(summary).transpose()?;
+    let mut change = |own, theirs| rewrite(effect, own, fields.get(theirs));
+    change("custom_instructions", "customInstructions");
+    change("replace_instructions", "replaceInstructions");
+    change("label", "label");
+    Ok(())
+}
+
 fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
     match answer {
         Answer::None | Answer::ProviderRequest => {}
@@ -72,14 +82,7 @@ fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), R
             fields.cancel(effect)?;
             effect.supply = fields.get("compaction").map(summary).transpose()?;
         }
-        Answer::BeforeTree => {
-            fields.cancel(effect)?;
-            effect.supply = fields.get("summary").map(summary).transpose()?;
-            let mut change = |own, theirs| rewrite(effect, own, fields.get(theirs));
-            change("custom_instructions", "customInstructions");
-            change("replace_instructions", "replaceInstructions");
-            change("label", "label");
-        }
+        Answer::BeforeTree => before_tree(fields, effect)?,
         Answer::Input => input(fields, effect)?,
         Answer::UserBash => effect.supply = fields.get("result").map(bash_result).transpose()?,
         Answer::BeforeAgentStart => {

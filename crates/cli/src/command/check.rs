@@ -271,17 +271,8 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
     })
 }
 
-fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
-    let Checked {
-        loaded,
-        broken,
-        unapproved,
-        files,
-        tools,
-        unchecked,
-    } = checked;
-    let (hooks, events) = (loaded.specs.len(), events(&loaded));
-    let never_fired = unfired_events::never_fired(&loaded);
+/// Returns what may be a mistake although the files are valid. `tools` are the tools of scripts.
+fn warnings(loaded: &Loaded, tools: &[String]) -> Vec<String> {
     let standard = Toolbox::standard();
     let others = FOR_AGENTS.iter().copied();
     let own: Vec<&str> = standard
@@ -294,6 +285,21 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     warnings.extend(misspelt_agents(&loaded.specs));
     let empty = loaded.files_without_hooks();
     warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
+    warnings
+}
+
+fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
+    let Checked {
+        loaded,
+        broken,
+        unapproved,
+        files,
+        tools,
+        unchecked,
+    } = checked;
+    let (hooks, events) = (loaded.specs.len(), events(&loaded));
+    let never_fired = unfired_events::never_fired(&loaded);
+    let warnings = warnings(&loaded, &tools);
     if args.json {
         let all_broken = broken.iter().chain(&unapproved);
         let of_broken = all_broken.flat_map(|source| &source.problems);

@@ -88,6 +88,20 @@ impl ExplainedHook {
     }
 }
 
+/// Shows how many hooks are for other events.
+fn show_others(hooks: &[RegisteredHook]) {
+    if hooks.is_empty() {
+        return;
+    }
+    let events: BTreeSet<&str> = hooks.iter().filter_map(event_of).collect();
+    let events: Vec<String> = events.iter().map(|name| format!("`{name}`")).collect();
+    output::line(format_args!(
+        "{} for other events: {}.",
+        count(hooks.len(), "more hook"),
+        escape_line(&events.join(", "))
+    ));
+}
+
 pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let event = parse_event_name(&args.event)?;
     let subject = subject(&args, &event)?;
@@ -142,15 +156,7 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
         count(running, "hook"),
         rows.len() - running
     ));
-    if !of_others.is_empty() {
-        let events: BTreeSet<&str> = of_others.iter().filter_map(event_of).collect();
-        let events: Vec<String> = events.iter().map(|name| format!("`{name}`")).collect();
-        output::line(format_args!(
-            "{} for other events: {}.",
-            count(of_others.len(), "more hook"),
-            escape_line(&events.join(", "))
-        ));
-    }
+    show_others(&of_others);
     hooks.refuse_broken(args.hooks.lenient)?;
     Ok(Exit::Done)
 }

@@ -160,8 +160,8 @@ impl Reader {
         }
     }
 
-    /// Sets the variable of a loop to each of its words. Nothing is printed.
-    fn loop_variable(&mut self, name: &str, words: &[RawWord], is_certain: bool) -> Option<String> {
+    /// Sets the variable of a loop to each of its words.
+    fn loop_variable(&mut self, name: &str, words: &[RawWord], is_certain: bool) {
         let mut names = Vec::new();
         for word in words {
             names_in(word, &mut names);
@@ -172,7 +172,6 @@ impl Reader {
                 self.variables.add(name, vec![word]);
             }
         }
-        Some(String::new())
     }
 
     /// Reads a command of a script, and returns what it prints, if that is known.
@@ -195,7 +194,8 @@ impl Reader {
         match &command.role {
             Role::Words => return None,
             Role::Loop(name) => {
-                return self.loop_variable(name, &command.words, place.is_certain);
+                self.loop_variable(name, &command.words, place.is_certain);
+                return Some(String::new());
             }
             Role::Command => {}
         }

@@ -783,7 +783,8 @@ fn relative(dir: &Path, target: &Path) -> PathBuf {
     up.chain(target.components().skip(shared)).collect()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -83,7 +83,8 @@ fn start(path: &Path, output: &File, end: Instant) -> io::Result<Child> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

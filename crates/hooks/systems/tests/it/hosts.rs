@@ -46,14 +46,13 @@ fn folder(host: &HostAgent) -> PathBuf {
 fn recorded(host: &HostAgent) -> Vec<(String, Recorded)> {
     let mut found = Vec::new();
     let folder = folder(host);
-    let Ok(files) = fs::read_dir(&folder) else {
-        panic!(
-            "{} is missing: record events of {} there",
-            folder.display(),
-            host.title
-        );
-    };
-    for file in files {
+    assert!(
+        folder.exists(),
+        "{} is missing: record events of {} there",
+        folder.display(),
+        host.title
+    );
+    for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|it| it == "json") {
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

@@ -6,8 +6,11 @@ use syn::{ImplItemFn, Item, ItemFn, TraitItemFn};
 
 use crate::modules::{attributes, is_test};
 
+/// The length of a function in lines, its name, and the line at which it begins.
+pub(crate) type FunctionLength = (usize, String, usize);
+
 /// Returns the lengths of all functions of a file, except in tests.
-pub(crate) fn lengths(file: &syn::File) -> Vec<usize> {
+pub(crate) fn lengths(file: &syn::File) -> Vec<FunctionLength> {
     let mut visitor = Visitor::default();
     for item in &file.items {
         visitor.visit_item(item);
@@ -16,12 +19,13 @@ pub(crate) fn lengths(file: &syn::File) -> Vec<usize> {
 }
 
 #[derive(Default)]
-struct Visitor(Vec<usize>);
+struct Visitor(Vec<FunctionLength>);
 
 impl Visitor {
     fn add(&mut self, signature: &syn::Signature, body: &syn::Block) {
         let first = signature.span().start().line;
-        self.0.push(body.span().end().line + 1 - first);
+        let lines = body.span().end().line + 1 - first;
+        self.0.push((lines, signature.ident.to_string(), first));
     }
 }
 

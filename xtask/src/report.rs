@@ -13,7 +13,7 @@ use crate::{cycles, functions, public_types, references};
 const MAX_FILE: usize = 900;
 
 /// The largest number of lines of the 99th percentile of functions.
-const MAX_P99: usize = 60;
+const MAX_P99: usize = 50;
 
 /// The largest number of crates.
 const MAX_CRATES: usize = 30;
@@ -28,8 +28,8 @@ const MAX_FLOORS: usize = 10;
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     crates: Vec<Measured>,
-    /// The lengths of all functions in lines, in ascending order.
-    functions: Vec<usize>,
+    /// The lengths of all functions in lines, in ascending order, each with its name and place.
+    functions: Vec<(usize, String)>,
     /// The files that define a public type, by the name of the type.
     types: BTreeMap<String, BTreeSet<String>>,
 }
@@ -101,7 +101,13 @@ impl Report {
         }
         let p99 = self.share_of_functions(99);
         if p99 > MAX_P99 {
-            problems.push(format!("functions: p99 is {p99} lines, at most {MAX_P99}"));
+            let long = self.functions.iter().rev();
+            let long = long.take_while(|(lines, _)| *lines > MAX_P99);
+            let long: Vec<&str> = long.map(|(_, place)| place.as_str()).collect();
+            problems.push(format!(
+                "functions: p99 is {p99} lines, at most {MAX_P99}; give a part of one of these a name of its own:\n  {}",
+                long.join("\n  ")
+            ));
         }
         problems
     }
@@ -236,7 +242,15 @@ impl Report {
                 if file.lines > measured.largest.1 {
                     measured.largest = (name(id), file.lines);
                 }
-                self.functions.extend(functions::lengths(&file.syntax));
+                let lengths = functions::lengths(&file.syntax).into_iter();
+                self.functions
+                    .extend(lengths.map(|(lines, function, first)| {
+                        let file = name(id);
+                        (
+                            lines,
+                            format!("{lines} lines: `{function}` at {file}:{first}"),
+                        )
+                    }));
                 for public in public_types::names(&file.syntax) {
                     self.types.entry(public).or_default().insert(name(id));
                 }
@@ -254,7 +268,9 @@ impl Report {
     fn share_of_functions(&self, percent: usize) -> usize {
         let index = self.functions.len() * percent / 100;
         let last = self.functions.len().saturating_sub(1);
-        self.functions.get(index.min(last)).copied().unwrap_or(0)
+        self.functions
+            .get(index.min(last))
+            .map_or(0, |(lines, _)| *lines)
     }
 }
 

@@ -288,15 +288,16 @@ impl AgentSession {
         let messages = self
             .rewrite_context(source.messages.to_vec().into(), hooks, cancel)
             .await?;
-        let mut text = quote(&messages, self.state.context_window());
-        for fragment in guidance {
-            text.push_str("\n\n");
-            text.push_str(fragment);
-        }
+        let mut texts = vec![quote(&messages, self.state.context_window())];
+        texts.extend_from_slice(guidance);
         let messages = self
             .run_before_llm_call(
                 &selected,
-                vec![Message::system(source.instruction), Message::user(text)].into(),
+                vec![
+                    Message::system(source.instruction),
+                    Message::user(texts.join("\n\n")),
+                ]
+                .into(),
                 hooks,
                 cancel,
             )
@@ -320,15 +321,13 @@ impl AgentSession {
         })?;
         self.announce_after_llm_call(&selected, &answer, hooks)
             .await;
-        let summary = answer.message.content.trim().to_owned();
-        if summary.is_empty() {
-            let error = ProviderError::new(
+        match answer.message.content.trim() {
+            "" => Err(CompactionError::Model(ProviderError::new(
                 ProviderErrorKind::Broken,
                 "the model wrote an empty summary",
-            );
-            return Err(CompactionError::Model(error));
+            ))),
+            summary => Ok(summary.to_owned()),
         }
-        Ok(summary)
     }
 
     /// Lets hooks of `context` rewrite the conversation before it is quoted, as before every other model call. So

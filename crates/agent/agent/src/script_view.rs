@@ -233,14 +233,7 @@ impl AgentView {
             "file" => json!(self.session.file()),
             "parent" => json!(self.session.forked_from()),
             "model" => described(&*state.selected().provider),
-            "models" => {
-                let models = state.config.models.list().into_iter();
-                let described = models.map(|(name, model)| match model {
-                    Some(model) => described(&*model),
-                    None => described_by_name(name, None),
-                });
-                described.collect()
-            }
+            "models" => described_models(state),
             "thinking_level" => {
                 let level = state.selected().thinking;
                 level.unwrap_or(ThinkingLevel::Off).as_str().into()
@@ -253,16 +246,7 @@ impl AgentView {
                 let tokens = self.session.with_entries(context_tokens);
                 json!({ "tokens": tokens, "contextWindow": state.context_window() })
             }
-            "all_tools" => {
-                let toolbox = state.toolbox();
-                let tools = toolbox.names().filter_map(|name| {
-                    let spec = toolbox.spec(name)?;
-                    Some(json!({
-                        "name": tool(name), "description": spec.description, "parameters": spec.schema,
-                    }))
-                });
-                tools.collect()
-            }
+            "all_tools" => described_tools(state, host),
             "active_tools" => {
                 let toolbox = state.toolbox();
                 let active = toolbox.names().filter(|name| state.is_active(name));
@@ -432,6 +416,30 @@ impl AgentView {
             run.cancel();
         }
     }
+}
+
+/// Describes the models that the agent can change to.
+fn described_models(state: &AgentState) -> Value {
+    let models = state.config.models.list().into_iter();
+    let described = models.map(|(name, model)| match model {
+        Some(model) => described(&*model),
+        None => described_by_name(name, None),
+    });
+    described.collect()
+}
+
+/// Describes all tools, with the names that scripts of the host use.
+fn described_tools(state: &AgentState, host: &ScriptHost) -> Value {
+    let toolbox = state.toolbox();
+    let tools = toolbox.names().filter_map(|name| {
+        let spec = toolbox.spec(name)?;
+        Some(json!({
+            "name": (host.spelling().tool)(name),
+            "description": spec.description,
+            "parameters": spec.schema,
+        }))
+    });
+    tools.collect()
 }
 
 /// Describes a model in pi's format.

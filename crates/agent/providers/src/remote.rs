@@ -172,20 +172,7 @@ impl Provider for Remote {
             Some(_) => self.relayed_client(),
             None => Ok(self.client.clone()),
         };
-        let mut options = Self::options();
-        if let Some(schema) = &request.schema {
-            options = options.with_response_format(reply_format(adapter, schema));
-        }
-        if let Some(tokens) = request.max_output_tokens {
-            options = options.with_max_tokens(tokens);
-        }
-        if !self.headers.is_empty() {
-            let headers: Vec<_> = self.headers.clone().into_iter().collect();
-            options = options.with_extra_headers(headers);
-        }
-        if let Some(level) = request.thinking {
-            options = options.with_reasoning_effort(effort(level));
-        }
+        let mut options = self.options_of(&request);
         if route.is_none() {
             options = options.with_stream_header_timeout(self.header_timeout);
         }
@@ -231,6 +218,25 @@ impl Remote {
     pub fn with_facts(mut self, facts: Facts) -> Self {
         self.facts = facts.or(self.facts);
         self
+    }
+
+    fn options_of(&self, request: &ModelRequest) -> ChatOptions {
+        let mut options = Self::options();
+        if let Some(schema) = &request.schema {
+            let adapter = self.target.model.adapter_kind;
+            options = options.with_response_format(reply_format(adapter, schema));
+        }
+        if let Some(tokens) = request.max_output_tokens {
+            options = options.with_max_tokens(tokens);
+        }
+        if !self.headers.is_empty() {
+            let headers: Vec<_> = self.headers.clone().into_iter().collect();
+            options = options.with_extra_headers(headers);
+        }
+        if let Some(level) = request.thinking {
+            options = options.with_reasoning_effort(effort(level));
+        }
+        options
     }
 
     fn options() -> ChatOptions {

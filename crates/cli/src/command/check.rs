@@ -278,6 +278,23 @@ async fn named(args: &CheckArgs, interrupts: &Interrupts) -> Result<Checked, Cli
     })
 }
 
+/// Returns what may be a mistake although the files are valid. `tools` are the tools of scripts.
+fn warnings(loaded: &Loaded, tools: &[String]) -> Vec<String> {
+    let standard = Toolbox::standard();
+    let others = FOR_AGENTS.iter().copied();
+    let own: Vec<&str> = standard
+        .names()
+        .chain(others)
+        .chain(tools.iter().map(String::as_str))
+        .collect();
+    let unmatched = unmatched_hooks(&loaded.specs, &own);
+    let mut warnings: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
+    warnings.extend(misspelt_agents(&loaded.specs));
+    let empty = loaded.files_without_hooks();
+    warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
+    warnings
+}
+
 fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     let Checked {
         loaded,
@@ -290,19 +307,8 @@ fn show(args: &CheckArgs, checked: Checked) -> Result<Exit, CliError> {
     } = checked;
     let (hooks, events) = (loaded.specs.len(), events(&loaded));
     let never_fired = unfired_events::never_fired(&loaded);
-    let standard = Toolbox::standard();
-    let others = FOR_AGENTS.iter().copied();
-    let own: Vec<&str> = standard
-        .names()
-        .chain(others)
-        .chain(tools.iter().map(String::as_str))
-        .collect();
-    let unmatched = unmatched_hooks(&loaded.specs, &own);
-    let mut warnings: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
-    warnings.extend(misspelt_agents(&loaded.specs));
+    let mut warnings = warnings(&loaded, &tools);
     warnings.extend(refused);
-    let empty = loaded.files_without_hooks();
-    warnings.extend(empty.map(|file| format!("`{}` has no hooks", file.display())));
     if args.json {
         let all_broken = broken.iter().chain(&unapproved);
         let of_broken = all_broken.flat_map(|source| &source.problems);

@@ -88,6 +88,20 @@ impl ExplainedHook {
     }
 }
 
+/// Shows how many hooks are for other events.
+fn show_others(hooks: &[RegisteredHook]) {
+    if hooks.is_empty() {
+        return;
+    }
+    let events: BTreeSet<&str> = hooks.iter().filter_map(event_of).collect();
+    let events: Vec<String> = events.iter().map(|name| format!("`{name}`")).collect();
+    output::line(format_args!(
+        "{} for other events: {}.",
+        count(hooks.len(), "more hook"),
+        escape_line(&events.join(", "))
+    ));
+}
+
 pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Result<Exit, CliError> {
     let event = parse_event_name(&args.event)?;
     let subject = subject(&args, &event)?;
@@ -142,15 +156,7 @@ pub(crate) async fn explain(args: ExplainArgs, interrupts: &Interrupts) -> Resul
         count(running, "hook"),
         rows.len() - running
     ));
-    if !of_others.is_empty() {
-        let events: BTreeSet<&str> = of_others.iter().filter_map(event_of).collect();
-        let events: Vec<String> = events.iter().map(|name| format!("`{name}`")).collect();
-        output::line(format_args!(
-            "{} for other events: {}.",
-            count(of_others.len(), "more hook"),
-            escape_line(&events.join(", "))
-        ));
-    }
+    show_others(&of_others);
     hooks.refuse_broken(args.hooks.lenient)?;
     Ok(Exit::Done)
 }
@@ -188,6 +194,21 @@ fn subject(args: &ExplainArgs, event: &EventName) -> Result<Option<String>, CliE
     }
 }
 
+/// Returns the row of a file without a hook for the event.
+fn row_of_file(file: &FoundFile) -> ExplainedHook {
+    let mut why = escape_line(&file.state.describe());
+    if !file.state.events().is_empty() {
+        why.push_str(", not for this event");
+    }
+    ExplainedHook {
+        hook: escape_line(&file.name),
+        source: escape_line(&file.path.display().to_string()),
+        runs: false,
+        sees: None,
+        why,
+    }
+}
+
 fn rows(
     hooks: &Hooks,
     registered: &[RegisteredHook],
@@ -212,26 +233,7 @@ fn rows(
         });
     }
     let is_other = |file: &&FoundFile| !file.state.events().contains(&event);
-    rows.extend(
-        hooks
-            .found
-            .iter()
-            .filter(is_other)
-            .map(|file| ExplainedHook {
-                hook: escape_line(&file.name),
-                source: escape_line(&file.path.display().to_string()),
-                runs: false,
-                sees: None,
-                why: if file.state.events().is_empty() {
-                    escape_line(&file.state.describe())
-                } else {
-                    format!(
-                        "{}, not for this event",
-                        escape_line(&file.state.describe())
-                    )
-                },
-            }),
-    );
+    rows.extend(hooks.found.iter().filter(is_other).map(row_of_file));
     // The rows of files already include executables.
     let of_files = hooks.loaded.project_hooks.iter().filter(|project_hook| {
         project_hook.is_withheld()

@@ -226,6 +226,28 @@ async fn try_imported(
     tried.ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
 }
 
+/// Shows what changed in the hook file.
+fn show_changes(import: &Import, changes: &[(String, bool)]) {
+    let hook_file = import.hook_file.display();
+    for (written, is_changed) in changes {
+        if *is_changed {
+            output::line(format!("Added `{written}` to `import` in `{hook_file}`."));
+        } else {
+            output::line(format!("`{hook_file}` already imports `{written}`."));
+        }
+    }
+    for (_, variables) in &import.sources.files {
+        let names = variables.iter().map(|(name, _)| format!("`{name}`"));
+        let names: Vec<String> = names.collect();
+        if !names.is_empty() {
+            output::line(format!(
+                "Its hooks get these variables: {}",
+                names.join(", ")
+            ));
+        }
+    }
+}
+
 fn report(
     args: &ImportArgs,
     system: &HookSystem,
@@ -234,11 +256,11 @@ fn report(
     changes: &[(String, bool)],
     tried: Option<&[TriedHook]>,
 ) {
-    let files: Vec<&PathBuf> = import.sources.files.iter().map(|(path, _)| path).collect();
     if args.json {
+        let files = import.sources.files.iter().map(|(path, _)| path);
         let mut object = json!({
             "agent": system.name,
-            "files": files,
+            "files": files.collect::<Vec<&PathBuf>>(),
             "hook_file": import.hook_file,
             "hooks": hooks,
             "changed": changes.iter().any(|(_, is_changed)| *is_changed),
@@ -251,26 +273,7 @@ fn report(
         output::line(object);
         return;
     }
-    let hook_file = import.hook_file.display();
-    for (written, is_changed) in changes {
-        if *is_changed {
-            output::line(format!("Added `{written}` to `import` in `{hook_file}`."));
-        } else {
-            output::line(format!("`{hook_file}` already imports `{written}`."));
-        }
-    }
-    for (_, variables) in &import.sources.files {
-        let names: Vec<String> = variables
-            .iter()
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
-        if !names.is_empty() {
-            output::line(format!(
-                "Its hooks get these variables: {}",
-                names.join(", ")
-            ));
-        }
-    }
+    show_changes(import, changes);
     for note in &import.sources.notes {
         warn(escape_line(note));
     }

@@ -47,6 +47,22 @@ fn every_builtin_has_a_section_with_an_example() {
 }
 
 #[test]
+fn every_section_says_whether_the_built_in_has_arguments() {
+    for builtin in BUILTINS {
+        let mut sections = PAGE.split("\n## ").skip(1);
+        let section = sections.find(|text| text.lines().next() == Some(builtin.name));
+        let says = |text| section.is_some_and(|section| section.contains(text));
+        assert_eq!(
+            says("**Arguments:** none") || says("It takes no arguments."),
+            builtin.arguments == "none",
+            "`{}` takes as arguments: {}; say so in its section of docs/reference/builtins.md",
+            builtin.name,
+            builtin.arguments
+        );
+    }
+}
+
+#[test]
 fn every_example_is_accepted_without_a_word() {
     for section in sections() {
         for (_, hooks) in section

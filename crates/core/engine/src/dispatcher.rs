@@ -18,8 +18,9 @@ use crate::event_ref::EventRef;
 use crate::exceptions::LiftedDenials;
 use crate::fold::{fold, fold_operation};
 use crate::lineage::Lineage;
+use crate::observer::LeftOutReason;
 use crate::operation::Operations;
-use crate::plan::Plan;
+use crate::plan::{Hook, Plan};
 use crate::shared::Shared;
 use crate::sink::JournalSink;
 use crate::span::Span;
@@ -364,6 +365,15 @@ impl Dispatcher {
         self.run_part(plan, versions, (&mut lifted, true)).await
     }
 
+    /// Returns the hooks that the plan leaves out, if an observer wants to know.
+    fn left_out(&self, event: &EventRef, plan: &Plan) -> Vec<(Arc<Hook>, LeftOutReason)> {
+        if !requests_details(&self.shared) {
+            return Vec::new();
+        }
+        let registry = self.shared.registry.load();
+        registry.left_out(event.event(), plan, &self.lineage)
+    }
+
     /// Runs the plan of one operation of a call. The exceptions in `lifted` are used up with the last one.
     async fn run_part(
         &self,
@@ -378,12 +388,7 @@ impl Dispatcher {
             // written.
             first.envelope().timestamp();
         }
-        let left_out = if requests_details(&self.shared) {
-            let registry = self.shared.registry.load();
-            registry.left_out(first.event(), plan, &self.lineage)
-        } else {
-            Vec::new()
-        };
+        let left_out = self.left_out(&first, plan);
         let is_session_end = first.info().kind == EventKind::SessionEnd;
         let mut unfinished = Unfinished {
             journal: self.shared.journal.as_deref(),

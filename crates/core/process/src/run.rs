@@ -360,6 +360,15 @@ enum Cause {
     Cancel,
 }
 
+impl Cause {
+    const fn end(self, killed: bool) -> End {
+        match self {
+            Self::Deadline => End::TimedOut { killed },
+            Self::Cancel => End::Cancelled { killed },
+        }
+    }
+}
+
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woken {
@@ -427,11 +436,7 @@ impl<'a> Session<'a> {
         let exit = self.child.reap(keeps_group)?;
         let killed = matches!(phase, Phase::Killed(_));
         Ok(Finished {
-            end: match cause {
-                Some(Cause::Deadline) => End::TimedOut { killed },
-                Some(Cause::Cancel) => End::Cancelled { killed },
-                None => exit,
-            },
+            end: cause.map_or(exit, |cause| cause.end(killed)),
             pid: self.pid,
             is_pipe_held: self.stdout.is_open || self.stderr.is_open,
             stdout: self.stdout.recorder.finish(),

@@ -129,7 +129,17 @@ impl Spellings {
             found.extend(names.map(|name| FoundOption { name, value, next }));
             return takes_next;
         }
-        let letters = word.get(1..).unwrap_or_default();
+        self.read_letters(word.get(1..).unwrap_or_default(), next, found)
+    }
+
+    /// Adds the options that the letters after a `-` are. The result is whether the next word is the value of the last
+    /// one.
+    fn read_letters<'a>(
+        &self,
+        letters: &'a str,
+        next: Option<&'a str>,
+        found: &mut Vec<FoundOption<'a>>,
+    ) -> bool {
         for (at, letter) in letters.char_indices() {
             let mut buffer = [b'-', 0, 0, 0, 0];
             let length = letter

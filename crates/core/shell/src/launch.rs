@@ -52,33 +52,7 @@ pub(super) fn launched(words: &[Word], room: usize, variables: &Variables) -> La
     if sets_variables(name) {
         set_variables(arguments, &mut launches);
     }
-    match name {
-        "env" => split_strings(arguments, &mut launches),
-        "tar" => tar_letters(arguments, &mut launches),
-        "eval" => {
-            let is_end = arguments.first().is_some_and(|word| word.as_str() == "--");
-            launches.joined(
-                arguments.get(usize::from(is_end)..).unwrap_or_default(),
-                true,
-            );
-        }
-        "trap" => {
-            let line = arguments
-                .iter()
-                .find(|word| !word.as_str().starts_with('-'));
-            if let Some(line) = line {
-                launches.line(line.as_str(), true);
-            }
-        }
-        "alias" => {
-            for word in arguments {
-                if let Some((_, line)) = word.as_str().split_once('=') {
-                    launches.line(line, false);
-                }
-            }
-        }
-        _ => {}
-    }
+    special_arguments(name, arguments, &mut launches);
     let subcommand = if name == "git" {
         Some(git(arguments, variables, &mut launches))
     } else {
@@ -237,8 +211,35 @@ pub(super) fn variable_commands(name: &str, value: &str) -> Vec<Launch> {
     vec![line(value.trim_start_matches(['!', '|', '-']))]
 }
 
-/// Adds the commands that may follow a wrapper's options.
-fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
+/// Adds the commands in arguments that only one program has in this form.
+fn special_arguments(name: &str, arguments: &[Word], launches: &mut Launches) {
+    match name {
+        "env" => split_strings(arguments, launches),
+        "tar" => tar_letters(arguments, launches),
+        "eval" => {
+            let is_end = arguments.first().is_some_and(|word| word.as_str() == "--");
+            let line = arguments.get(usize::from(is_end)..).unwrap_or_default();
+            launches.joined(line, true);
+        }
+        "trap" => {
+            let mut words = arguments.iter().map(Word::as_str);
+            if let Some(line) = words.find(|word| !word.starts_with('-')) {
+                launches.line(line, true);
+            }
+        }
+        "alias" => {
+            for word in arguments {
+                if let Some((_, line)) = word.as_str().split_once('=') {
+                    launches.line(line, false);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the positions in a wrapper's words at which its command may begin.
+fn command_positions(wrapper: &Wrapper, words: &[Word]) -> BTreeSet<usize> {
     let is_joining = JOINING.contains(&wrapper.name);
     let mut open = BTreeSet::from([0]);
     let mut commands = BTreeSet::new();
@@ -280,12 +281,19 @@ fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
             end(at, &mut commands);
         }
     }
+    commands
+}
+
+/// Adds the commands that may follow a wrapper's options.
+fn wrapped(wrapper: &Wrapper, words: &[Word], launches: &mut Launches) {
     // `command -v x` only looks for a program.
     let is_option = |word: &&Word| word.as_str().starts_with('-');
     let mut options = words.iter().take_while(is_option);
     if wrapper.name == "command" && options.any(|word| word.as_str().contains(['v', 'V'])) {
         return;
     }
+    let is_joining = JOINING.contains(&wrapper.name);
+    let commands = command_positions(wrapper, words);
     // An unknown option may take the next word.
     let is_shown = words.iter().take(1).all(Word::is_known);
     let is_only = commands.len() == 1 && is_shown;

@@ -51,57 +51,63 @@ const GIT_ELSEWHERE: [&str; 5] = [
     "--work-tree",
 ];
 
-/// Adds the commands that git itself runs, and returns its subcommand.
-pub(crate) fn git<'a>(
+/// Adds the commands of a setting of git.
+fn setting(name: &str, value: &str, aliases: &mut Vec<String>, launches: &mut Launches) {
+    aliases.extend(alias(name, value));
+    if runs_value(name) {
+        launches.line(without_mark(value), false);
+    }
+}
+
+/// Adds the commands in git's options, and returns the words after them.
+fn after_options<'a>(
     words: &'a [Word],
     variables: &Variables,
+    aliases: &mut Vec<String>,
     launches: &mut Launches,
-) -> &'a str {
+) -> &'a [Word] {
+    let text = |at: usize| words.get(at).map_or("", Word::as_str);
     let mut at = 0;
-    let mut aliases = Vec::new();
-    while let Some(word) = words
-        .get(at)
-        .map(Word::as_str)
-        .filter(|word| word.starts_with('-'))
-    {
+    while text(at).starts_with('-') {
+        let word = text(at);
         let name = word.split_once('=').map_or(word, |(name, _)| name);
         if name == "-c" {
             at += 1;
-            let setting = words.get(at).map_or("", Word::as_str);
-            let (name, value) = setting.split_once('=').unwrap_or_default();
-            aliases.extend(alias(name, value));
-            if runs_value(name) {
-                launches.line(without_mark(value), false);
-            }
+            let (name, value) = text(at).split_once('=').unwrap_or_default();
+            setting(name, value, aliases, launches);
             launches.unseen();
         } else if GIT_ELSEWHERE.contains(&name) {
             launches.unseen();
             if name == "--config-env" {
-                let next = words.get(at + 1).map_or("", Word::as_str);
-                let setting = word.split_once('=').map_or(next, |(_, setting)| setting);
-                let (name, variable) = setting.split_once('=').unwrap_or_default();
+                let value = word.split_once('=');
+                let value = value.map_or(text(at + 1), |(_, value)| value);
+                let (name, variable) = value.split_once('=').unwrap_or_default();
                 for value in variables.texts(variable) {
-                    aliases.extend(alias(name, &value));
-                    if runs_value(name) {
-                        launches.line(without_mark(&value), false);
-                    }
+                    setting(name, &value, aliases, launches);
                 }
             }
             at += usize::from(!word.contains('=') && name != "--exec-path");
         }
         at += 1;
     }
-    let (subcommand, rest) = match words.get(at..).unwrap_or_default().split_first() {
+    words.get(at..).unwrap_or_default()
+}
+
+/// Adds the commands that git itself runs, and returns its subcommand.
+pub(crate) fn git<'a>(
+    words: &'a [Word],
+    variables: &Variables,
+    launches: &mut Launches,
+) -> &'a str {
+    let mut aliases = Vec::new();
+    let words = after_options(words, variables, &mut aliases, launches);
+    let (subcommand, rest) = match words.split_first() {
         Some((subcommand, rest)) => (subcommand.as_str(), rest),
         None => ("", [].as_slice()),
     };
     if subcommand == "config" {
         for (name, value) in rest.iter().zip(rest.iter().skip(1)) {
-            let (name, value) = (name.as_str(), value.as_str());
-            aliases.extend(alias(name, value));
-            if runs_value(name) {
-                launches.line(without_mark(value), false);
-            }
+            setting(name.as_str(), value.as_str(), &mut aliases, launches);
         }
     }
     // `git config` only stores the alias.

@@ -79,6 +79,60 @@ pub(super) struct HereDocument {
     body: usize,
 }
 
+/// Where a here-document ends.
+struct DocumentLengths {
+    /// The length of its text.
+    text: usize,
+    /// The length of its text and its delimiter.
+    whole: usize,
+    /// Whether all shells agree.
+    is_clear: bool,
+}
+
+impl HereDocument {
+    /// Looks for the delimiter in the lines after the command.
+    fn lengths(&self, delimiter: &str, rest: &str, is_in_substitution: bool) -> DocumentLengths {
+        let mut end = 0;
+        let mut whole = rest.len();
+        // The lines before, each of which a backslash joins with the next one.
+        let mut joined = String::new();
+        let mut is_clear = true;
+        for line in rest.split_inclusive('\n') {
+            let mut text = line.strip_suffix('\n').unwrap_or(line);
+            if self.is_indented {
+                text = text.trim_start_matches('\t');
+            }
+            if text == delimiter && joined.is_empty() {
+                whole = end + line.len();
+                break;
+            }
+            let kept = text.trim_end_matches('\\');
+            if self.is_expanded && (text.len() - kept.len()) % 2 == 1 {
+                joined.push_str(text.get(..text.len() - 1).unwrap_or_default());
+                // Some shells take joined lines for the delimiter.
+                is_clear &= !delimiter.starts_with(joined.as_str());
+                joined.push('\n');
+                end += line.len();
+                continue;
+            }
+            joined.clear();
+            // In a substitution, its parenthesis may come directly after the delimiter.
+            let after = text.strip_prefix(delimiter);
+            if is_in_substitution && after.is_some_and(|after| after.starts_with(')')) {
+                whole = end + line.len() - line.trim_start_matches('\t').len();
+                whole += delimiter.len();
+                break;
+            }
+            end += line.len();
+        }
+        DocumentLengths {
+            text: end.min(whole),
+            whole,
+            is_clear,
+        }
+    }
+}
+
 /// A compound command that is open.
 #[derive(Clone, Copy)]
 struct Frame {
@@ -114,6 +168,18 @@ struct Commands {
 }
 
 impl Commands {
+    fn new(pipeline: u32) -> Self {
+        Self {
+            found: Vec::new(),
+            current: command(pipeline, 0, true),
+            frames: Vec::new(),
+            closed: None,
+            is_test: false,
+            test_depth: 0,
+            is_piped: false,
+        }
+    }
+
     fn is_start(&self) -> bool {
         self.current.words.is_empty() && !self.is_test
     }
@@ -323,15 +389,7 @@ impl Parser<'_> {
     /// Reads commands up to the end of the text, or up to the parenthesis that closes them.
     pub(super) fn script(&mut self, is_nested: bool) -> Script {
         let first = self.new_pipeline();
-        let mut commands = Commands {
-            found: Vec::new(),
-            current: command(first, 0, true),
-            frames: Vec::new(),
-            closed: None,
-            is_test: false,
-            test_depth: 0,
-            is_piped: false,
-        };
+        let mut commands = Commands::new(first);
         loop {
             self.spaces();
             let Some(next) = self.peek() else { break };
@@ -345,31 +403,13 @@ impl Parser<'_> {
                 }
                 b'#' => self.comment(),
                 b'|' if commands.is_test && commands.test_depth > 0 => self.at += 1,
-                b';' => {
-                    self.end(&mut commands);
-                    self.at += 1;
-                    let is_end = self.eat(";") | self.eat("&");
-                    if is_end {
-                        self.eat("&");
-                    }
-                    if is_end && commands.is_case() {
-                        self.case_patterns(&mut commands);
-                    }
-                }
+                b';' => self.semicolon(&mut commands),
                 b'&' if self.peek_at(1) != Some(b'>') => {
                     self.end(&mut commands);
                     self.at += 1;
                     self.eat("&");
                 }
-                b'|' => {
-                    self.at += 1;
-                    if self.eat("|") {
-                        self.end(&mut commands);
-                    } else {
-                        self.eat("&");
-                        commands.pipe();
-                    }
-                }
+                b'|' => self.bar(&mut commands),
                 b'(' => self.parenthesis(&mut commands),
                 b')' if commands.is_test && commands.test_depth > 0 => {
                     commands.test_depth -= 1;
@@ -464,6 +504,30 @@ impl Parser<'_> {
         commands.current.words.push(word);
     }
 
+    /// Reads `;`, or `;;`, `;&` and `;;&` after a branch of a `case`.
+    fn semicolon(&mut self, commands: &mut Commands) {
+        self.end(commands);
+        self.at += 1;
+        let is_end = self.eat(";") | self.eat("&");
+        if is_end {
+            self.eat("&");
+        }
+        if is_end && commands.is_case() {
+            self.case_patterns(commands);
+        }
+    }
+
+    /// Reads `||`, `|` or `|&`.
+    fn bar(&mut self, commands: &mut Commands) {
+        self.at += 1;
+        if self.eat("|") {
+            self.end(commands);
+        } else {
+            self.eat("&");
+            commands.pipe();
+        }
+    }
+
     /// Reads what a keyword of the shell starts or ends. Returns `false` if the word is not a keyword here.
     fn keyword(&mut self, word: &str, commands: &mut Commands) -> bool {
         match word {
@@ -473,42 +537,8 @@ impl Parser<'_> {
             }
             "for" | "select" => self.for_loop(commands),
             "case" => self.case(commands),
-            "function" => {
-                self.spaces();
-                let name = self.word();
-                self.functions.extend(name.plain().map(str::to_owned));
-                self.repeats = true;
-                self.spaces();
-                if self.eat("(") {
-                    self.spaces();
-                    self.eat(")");
-                }
-            }
-            "time" | "coproc" => {
-                // Before a program, these are read like programs that run another one.
-                let start = self.at;
-                let mut is_named = word == "coproc";
-                loop {
-                    self.spaces();
-                    let before = self.at;
-                    let next = self.word();
-                    let next = next.plain().unwrap_or_default();
-                    let is_compound = self.peek() == Some(b'(') && next.is_empty()
-                        || KEYWORDS.contains(&next)
-                        || ["for", "case", "select", "[["].contains(&next);
-                    if is_compound {
-                        self.at = before;
-                        return true;
-                    }
-                    // `time` has options, and `coproc` may have a name.
-                    let is_skipped = ["-p", "--", "time"].contains(&next);
-                    let is_name = std::mem::take(&mut is_named) && self.at > before;
-                    if !is_skipped && !is_name {
-                        self.at = start;
-                        return false;
-                    }
-                }
-            }
+            "function" => self.function(),
+            "time" | "coproc" => return self.is_before_compound(word == "coproc"),
             _ if CLOSERS.contains(&word) => {
                 let kind = if word == "esac" {
                     FrameKind::Case
@@ -669,51 +699,56 @@ impl Parser<'_> {
         });
     }
 
+    /// Reads the head of a function after `function`.
+    fn function(&mut self) {
+        self.spaces();
+        let name = self.word();
+        self.functions.extend(name.plain().map(str::to_owned));
+        self.repeats = true;
+        self.spaces();
+        if self.eat("(") {
+            self.spaces();
+            self.eat(")");
+        }
+    }
+
+    /// Reads the options and the name between `time` or `coproc` and a compound command. Returns `false`, and reads
+    /// nothing, if there is no compound command: before a program, these are read like programs that run another one.
+    fn is_before_compound(&mut self, mut is_named: bool) -> bool {
+        let start = self.at;
+        loop {
+            self.spaces();
+            let before = self.at;
+            let next = self.word();
+            let next = next.plain().unwrap_or_default();
+            let is_compound = self.peek() == Some(b'(') && next.is_empty()
+                || KEYWORDS.contains(&next)
+                || ["for", "case", "select", "[["].contains(&next);
+            if is_compound {
+                self.at = before;
+                return true;
+            }
+            // `time` has options, and `coproc` may have a name.
+            let is_skipped = ["-p", "--", "time"].contains(&next);
+            let is_name = std::mem::take(&mut is_named) && self.at > before;
+            if !is_skipped && !is_name {
+                self.at = start;
+                return false;
+            }
+        }
+    }
+
     /// Reads the bodies of the here-documents of the line that just ended.
     fn here_documents(&mut self) {
         for document in std::mem::take(&mut self.pending) {
-            let Some(delimiter) = document.delimiter else {
+            let Some(delimiter) = &document.delimiter else {
                 self.is_complete = false;
                 continue;
             };
             let rest = self.rest();
-            let mut end = 0;
-            let mut length = rest.len();
-            // The lines before, each of which a backslash joins with the next one.
-            let mut joined = String::new();
-            let mut is_clear = true;
-            for line in rest.split_inclusive('\n') {
-                let text = line.strip_suffix('\n').unwrap_or(line);
-                let text = if document.is_indented {
-                    text.trim_start_matches('\t')
-                } else {
-                    text
-                };
-                if text == delimiter && joined.is_empty() {
-                    length = end + line.len();
-                    break;
-                }
-                let kept = text.trim_end_matches('\\');
-                if document.is_expanded && (text.len() - kept.len()) % 2 == 1 {
-                    joined.push_str(text.get(..text.len() - 1).unwrap_or_default());
-                    // Some shells take joined lines for the delimiter.
-                    is_clear &= !delimiter.starts_with(joined.as_str());
-                    joined.push('\n');
-                    end += line.len();
-                    continue;
-                }
-                joined.clear();
-                // In a substitution, its parenthesis may come directly after the delimiter.
-                let after = text.strip_prefix(delimiter.as_str());
-                if self.depth > 0 && after.is_some_and(|after| after.starts_with(')')) {
-                    length = end + line.len() - line.trim_start_matches('\t').len();
-                    length += delimiter.len();
-                    break;
-                }
-                end += line.len();
-            }
-            let text = rest.get(..end.min(length)).unwrap_or_default().to_owned();
-            self.is_complete &= is_clear;
+            let lengths = document.lengths(delimiter, rest, self.depth > 0);
+            let text = rest.get(..lengths.text).unwrap_or_default().to_owned();
+            self.is_complete &= lengths.is_clear;
             let mut body = RawWord::default();
             if document.is_expanded {
                 let mut inner = self.inner(&text, self.base.map(|base| base + self.at));
@@ -732,7 +767,7 @@ impl Parser<'_> {
             if let Some(place) = self.bodies.get_mut(document.body) {
                 *place = body;
             }
-            self.at += length;
+            self.at += lengths.whole;
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Parses the words of a command line: quotes, variables, substitutions and patterns.
 
+use std::iter::Peekable;
+use std::str::CharIndices;
+
 use crate::assignment::is_assignment;
 use crate::parse::{MAX_NESTING, Parser};
 use crate::script::{Operation, OutputKind, Part, RawWord, Variable};
@@ -45,42 +48,51 @@ impl Parser<'_> {
                         return;
                     }
                 }
-                b'\'' => {
-                    self.at += 1;
-                    let rest = self.rest();
-                    let length = rest.find('\'').unwrap_or(rest.len());
-                    word.push_quoted(rest.get(..length).unwrap_or_default());
-                    self.at = (self.at + length + 1).min(self.text.len());
-                }
+                b'\'' => self.single_quoted(word),
                 b'"' => {
                     self.at += 1;
                     word.push_quoted("");
                     self.quoted(word, Some(b'"'));
                 }
-                b'\\' => {
-                    self.at += 1;
-                    if let Some(escaped) = self.rest().chars().next() {
-                        self.at += escaped.len_utf8();
-                        if escaped != '\n' {
-                            word.push_quoted(escaped.encode_utf8(&mut [0; 4]));
-                        }
-                    }
-                }
+                b'\\' => self.escaped(word),
                 b'$' => self.dollar(word, false),
                 b'`' => self.backticks(word, false),
-                _ => {
-                    let rest = self.rest();
-                    let length = rest
-                        .bytes()
-                        .skip(1)
-                        .position(|byte| is_special(byte) || Some(byte) == end)
-                        .map_or(rest.len(), |length| length + 1);
-                    // Bytes that are not ASCII are never special, so this is the end of a character.
-                    word.push_plain(rest.get(..length).unwrap_or_default());
-                    self.at += length;
-                }
+                _ => self.plain(word, end),
             }
         }
+    }
+
+    /// Reads `'…'`.
+    fn single_quoted(&mut self, word: &mut RawWord) {
+        self.at += 1;
+        let rest = self.rest();
+        let length = rest.find('\'').unwrap_or(rest.len());
+        word.push_quoted(rest.get(..length).unwrap_or_default());
+        self.at = (self.at + length + 1).min(self.text.len());
+    }
+
+    /// Reads a backslash and the character after it.
+    fn escaped(&mut self, word: &mut RawWord) {
+        self.at += 1;
+        if let Some(escaped) = self.rest().chars().next() {
+            self.at += escaped.len_utf8();
+            if escaped != '\n' {
+                word.push_quoted(escaped.encode_utf8(&mut [0; 4]));
+            }
+        }
+    }
+
+    /// Reads characters without a meaning of their own.
+    fn plain(&mut self, word: &mut RawWord, end: Option<u8>) {
+        let rest = self.rest();
+        let length = rest
+            .bytes()
+            .skip(1)
+            .position(|byte| is_special(byte) || Some(byte) == end)
+            .map_or(rest.len(), |length| length + 1);
+        // Bytes that are not ASCII are never special, so this is the end of a character.
+        word.push_plain(rest.get(..length).unwrap_or_default());
+        self.at += length;
     }
 
     /// Reads a parenthesis within a word: the values of an array, a pattern or a file. Returns `false` if it ends the word.
@@ -244,38 +256,7 @@ impl Parser<'_> {
                     let Some((_, escaped)) = characters.next() else {
                         break;
                     };
-                    let mut number = |radix: u32, first: Option<char>, max: usize| {
-                        let mut digits: String = first.into_iter().collect();
-                        while digits.len() < max
-                            && let Some((_, digit)) =
-                                characters.next_if(|(_, digit)| digit.is_digit(radix))
-                        {
-                            digits.push(digit);
-                        }
-                        u32::from_str_radix(&digits, radix)
-                            .ok()
-                            .and_then(char::from_u32)
-                    };
-                    let value = match escaped {
-                        'n' => Some('\n'),
-                        't' => Some('\t'),
-                        'r' => Some('\r'),
-                        'a' => Some('\u{7}'),
-                        'b' => Some('\u{8}'),
-                        'e' | 'E' => Some('\u{1b}'),
-                        'f' => Some('\u{c}'),
-                        'v' => Some('\u{b}'),
-                        'x' => number(16, None, 2),
-                        'u' => number(16, None, 4),
-                        'U' => number(16, None, 8),
-                        digit @ '0'..='7' => number(8, Some(digit), 3),
-                        'c' => characters
-                            .next()
-                            .and_then(|(_, control)| u8::try_from(control).ok())
-                            .map(|control| char::from(control & 0x1f)),
-                        other => Some(other),
-                    };
-                    text.extend(value);
+                    text.extend(ansi_escape(escaped, &mut characters));
                 }
                 other => text.push(other),
             }
@@ -407,18 +388,9 @@ impl Parser<'_> {
             && self.peek_at(1).is_some_and(|next| next != b'}');
         self.at += usize::from(is_changed);
         let rest = self.rest();
-        let length = match name_length(rest) {
-            0 => rest
-                .bytes()
-                .take_while(u8::is_ascii_digit)
-                .count()
-                .max(usize::from(
-                    rest.starts_with(['@', '*', '?', '$', '-', '#', '!']),
-                )),
-            length => length,
-        };
-        let name = rest.get(..length).unwrap_or_default().to_owned();
-        self.at += length;
+        let name = rest.get(..parameter_length(rest)).unwrap_or_default();
+        let name = name.to_owned();
+        self.at += name.len();
         let is_all = self.eat("[@]") || self.eat("[*]") || name == "@" || name == "*";
         let element = self.element();
         let has_index = element.is_none() && self.peek() == Some(b'[');
@@ -545,6 +517,52 @@ const fn is_special(byte: u8) -> bool {
             | b'$'
             | b'`'
     )
+}
+
+/// Reads what comes after the backslash and the letter `escaped` in `$'…'`. Returns `None` for a number that is not a
+/// character.
+fn ansi_escape(escaped: char, characters: &mut Peekable<CharIndices<'_>>) -> Option<char> {
+    let mut number = |radix: u32, first: Option<char>, max: usize| {
+        let mut digits: String = first.into_iter().collect();
+        while digits.len() < max
+            && let Some((_, digit)) = characters.next_if(|(_, digit)| digit.is_digit(radix))
+        {
+            digits.push(digit);
+        }
+        let value = u32::from_str_radix(&digits, radix).ok();
+        value.and_then(char::from_u32)
+    };
+    match escaped {
+        'n' => Some('\n'),
+        't' => Some('\t'),
+        'r' => Some('\r'),
+        'a' => Some('\u{7}'),
+        'b' => Some('\u{8}'),
+        'e' | 'E' => Some('\u{1b}'),
+        'f' => Some('\u{c}'),
+        'v' => Some('\u{b}'),
+        'x' => number(16, None, 2),
+        'u' => number(16, None, 4),
+        'U' => number(16, None, 8),
+        digit @ '0'..='7' => number(8, Some(digit), 3),
+        'c' => characters
+            .next()
+            .and_then(|(_, control)| u8::try_from(control).ok())
+            .map(|control| char::from(control & 0x1f)),
+        other => Some(other),
+    }
+}
+
+/// Returns the length of the name of a variable or a parameter, such as `1` or `@`, at the start of a text.
+fn parameter_length(text: &str) -> usize {
+    match name_length(text) {
+        0 => {
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            let is_special = text.starts_with(['@', '*', '?', '$', '-', '#', '!']);
+            digits.max(usize::from(is_special))
+        }
+        length => length,
+    }
 }
 
 /// Returns the length of the name at the start of a text.

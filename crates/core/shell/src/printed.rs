@@ -1,5 +1,8 @@
 //! What `echo` and `printf` print.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use crate::word::{Word, joined, program_name};
 
 /// How often `printf` uses its format again for more arguments.
@@ -123,6 +126,18 @@ fn next<'a>(values: &mut std::slice::Iter<'a, Word>) -> &'a str {
     values.next().map_or("", Word::as_str)
 }
 
+/// Reads the character with the number that the next digits are, of which there are at most `max`.
+fn number(characters: &mut Peekable<Chars<'_>>, radix: u32, max: usize) -> Option<char> {
+    let mut digits = String::new();
+    while digits.len() < max
+        && let Some(digit) = characters.next_if(|digit| digit.is_digit(radix))
+    {
+        digits.push(digit);
+    }
+    let value = u32::from_str_radix(&digits, radix).ok();
+    value.and_then(char::from_u32)
+}
+
 /// Replaces escapes such as `\n` and `\x41` with their characters.
 pub(crate) fn unescaped(text: &str) -> String {
     if !text.contains('\\') {
@@ -135,37 +150,15 @@ pub(crate) fn unescaped(text: &str) -> String {
             result.push(character);
             continue;
         }
-        let mut number = |radix: u32, max: usize| {
-            let mut digits = String::new();
-            while digits.len() < max
-                && let Some(digit) = characters.next_if(|digit| digit.is_digit(radix))
-            {
-                digits.push(digit);
-            }
-            let value = u32::from_str_radix(&digits, radix).ok();
-            value.and_then(char::from_u32)
-        };
-        let found = match number(8, 4) {
+        let found = match number(&mut characters, 8, 4) {
             Some(value) => Some(value),
             None => match characters.next() {
                 Some('n') => Some('\n'),
                 Some('t') => Some('\t'),
                 Some('r') => Some('\r'),
-                Some(kind @ ('x' | 'u' | 'U')) => {
-                    let max = match kind {
-                        'x' => 2,
-                        'u' => 4,
-                        _ => 8,
-                    };
-                    let mut digits = String::new();
-                    while digits.len() < max
-                        && let Some(digit) = characters.next_if(char::is_ascii_hexdigit)
-                    {
-                        digits.push(digit);
-                    }
-                    let value = u32::from_str_radix(&digits, 16).ok();
-                    value.and_then(char::from_u32)
-                }
+                Some('x') => number(&mut characters, 16, 2),
+                Some('u') => number(&mut characters, 16, 4),
+                Some('U') => number(&mut characters, 16, 8),
                 Some('\\') | None => Some('\\'),
                 Some(other) => {
                     result.push('\\');

@@ -160,6 +160,20 @@ impl Reader {
         }
     }
 
+    /// Sets the variable of a loop to each of its words.
+    fn loop_variable(&mut self, name: &str, words: &[RawWord], is_certain: bool) {
+        let mut names = Vec::new();
+        for word in words {
+            names_in(word, &mut names);
+        }
+        let (choices, _) = self.variables.choices(&names);
+        for choice in &choices {
+            for word in self.expand(words, choice, is_certain) {
+                self.variables.add(name, vec![word]);
+            }
+        }
+    }
+
     /// Reads a command of a script, and returns what it prints, if that is known.
     fn simple_command(
         &mut self,
@@ -174,25 +188,13 @@ impl Reader {
             is_certain: place.is_certain && command.is_certain,
             ..place
         };
-        let bodies = command.redirections.iter().filter_map(|it| it.body);
-        let bodies: Vec<&RawWord> = bodies.filter_map(|at| parsed.bodies.get(at)).collect();
-        let targets = command.redirections.iter().map(|it| &it.target);
-        for word in command.words.iter().chain(targets).chain(bodies) {
+        for word in command.all_words(&parsed.bodies) {
             self.nested(word, parsed, first, stage, place);
         }
         match &command.role {
             Role::Words => return None,
             Role::Loop(name) => {
-                let mut names = Vec::new();
-                for word in &command.words {
-                    names_in(word, &mut names);
-                }
-                let (choices, _) = self.variables.choices(&names);
-                for choice in &choices {
-                    for word in self.expand(&command.words, choice, place.is_certain) {
-                        self.variables.add(name, vec![word]);
-                    }
-                }
+                self.loop_variable(name, &command.words, place.is_certain);
                 return Some(String::new());
             }
             Role::Command => {}
@@ -678,6 +680,37 @@ impl Reader {
         }
     }
 
+    /// Follows `set`, whose words after its options become the parameters.
+    fn set_parameters(&mut self, arguments: &[Word]) {
+        let is_option = |word: &&Word| {
+            let word = word.as_str();
+            word.starts_with(['-', '+']) && word != "--"
+        };
+        let options = arguments.iter().take_while(is_option).count();
+        let values = arguments.get(options..).unwrap_or_default();
+        let values = match values.split_first() {
+            Some((first, rest)) if first.as_str() == "--" => rest,
+            _ => values,
+        };
+        self.variables.add(PARAMETERS, values.to_vec());
+    }
+
+    /// Follows a command such as `export` or `declare`.
+    fn declare(&mut self, arguments: &[Word]) {
+        let is_reference = arguments.iter().any(|word| word.as_str() == "-n");
+        for word in arguments.iter().filter(|word| is_assignment(word.as_str())) {
+            if let Some((name, value)) = word.as_str().split_once('=')
+                && value != "(…)"
+            {
+                let value = word.from(name.len() + 1);
+                self.variables.add(name.trim_end_matches('+'), vec![value]);
+                if is_reference {
+                    self.variables.open(name);
+                }
+            }
+        }
+    }
+
     /// Follows commands that set variables.
     fn change_variables(&mut self, words: &[Word]) {
         let Some((program, arguments)) = words.split_first() else {
@@ -707,33 +740,8 @@ impl Reader {
                     }
                 }
             }
-            "set" => {
-                let is_option = |word: &&Word| {
-                    let word = word.as_str();
-                    word.starts_with(['-', '+']) && word != "--"
-                };
-                let options = arguments.iter().take_while(is_option).count();
-                let values = arguments.get(options..).unwrap_or_default();
-                let values = match values.split_first() {
-                    Some((first, rest)) if first.as_str() == "--" => rest,
-                    _ => values,
-                };
-                self.variables.add(PARAMETERS, values.to_vec());
-            }
-            name if launch::sets_variables(name) => {
-                let is_reference = arguments.iter().any(|word| word.as_str() == "-n");
-                for word in arguments.iter().filter(|word| is_assignment(word.as_str())) {
-                    if let Some((name, value)) = word.as_str().split_once('=')
-                        && value != "(…)"
-                    {
-                        let value = word.from(name.len() + 1);
-                        self.variables.add(name.trim_end_matches('+'), vec![value]);
-                        if is_reference {
-                            self.variables.open(name);
-                        }
-                    }
-                }
-            }
+            "set" => self.set_parameters(arguments),
+            name if launch::sets_variables(name) => self.declare(arguments),
             name if self.functions.iter().any(|function| function == name) => {
                 self.variables.add(PARAMETERS, arguments.to_vec());
             }

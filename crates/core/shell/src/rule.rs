@@ -209,26 +209,12 @@ impl Pattern {
             } else if let Some(beginning) = word.strip_suffix('*') {
                 wanted.push(Wanted::Beginning(beginning.to_owned()));
             } else if is_option(word) && !is_ended {
-                let (name, value) = match word.split_once('=') {
-                    Some((name, value)) => (name, Some(value.to_owned())),
-                    None => (word, None),
-                };
                 let next = rest.peek().copied().filter(|next| !is_option(next));
-                let mut found = Vec::new();
-                let takes_next = value.is_none()
-                    && spellings.read_options(word, next, &mut found)
-                    && next.is_some();
-                let value = value.or_else(|| {
-                    let next = next.filter(|_| takes_next)?;
-                    Some(next.to_owned())
-                });
+                let (option, takes_next) = wanted_option(word, next, &spellings);
                 if takes_next {
                     rest.next();
                 }
-                wanted.push(Wanted::Option {
-                    written: name.to_owned(),
-                    value,
-                });
+                wanted.push(option);
             } else if !has_subcommand && spellings_subcommand(name, word, subcommand.as_deref()) {
                 has_subcommand = true;
             } else if has_subcommand || !is_skipped(name, word) {
@@ -297,6 +283,22 @@ impl Pattern {
         }
         text
     }
+}
+
+/// Returns what an option of a rule wants, and whether the next word is its value.
+fn wanted_option(word: &str, next: Option<&str>, spellings: &Spellings) -> (Wanted, bool) {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (word, None),
+    };
+    let takes_next =
+        value.is_none() && spellings.read_options(word, next, &mut Vec::new()) && next.is_some();
+    let value = value.or(next.filter(|_| takes_next));
+    let option = Wanted::Option {
+        written: name.to_owned(),
+        value: value.map(str::to_owned),
+    };
+    (option, takes_next)
 }
 
 /// Returns the most likely reading of the words after a program.

@@ -23,6 +23,19 @@ pub(crate) struct SimpleCommand {
     pub(crate) is_certain: bool,
 }
 
+impl SimpleCommand {
+    /// Returns its words, and what its redirections name and contain.
+    pub(crate) fn all_words<'a>(
+        &'a self,
+        bodies: &'a [RawWord],
+    ) -> impl Iterator<Item = &'a RawWord> {
+        let targets = self.redirections.iter().map(|it| &it.target);
+        let contents = self.redirections.iter().filter_map(|it| it.body);
+        let contents = contents.filter_map(|at| bodies.get(at));
+        self.words.iter().chain(targets).chain(contents)
+    }
+}
+
 /// What the words of a command are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {

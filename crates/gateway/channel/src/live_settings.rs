@@ -75,30 +75,7 @@ impl SettingsChanges {
         has_new_secret: impl Fn(&ChannelId) -> bool,
     ) -> (Settings, Self) {
         let mut changes = Self::default();
-        let later = &mut changes.needs_restart;
-        keep(&mut new.listen, &old.listen, "listen", later);
-        keep(&mut new.is_public, &old.is_public, "public", later);
-        keep(&mut new.hosts, &old.hosts, "hosts", later);
-        keep(&mut new.origins, &old.origins, "origins", later);
-        let proxies = "trusted_proxies";
-        keep(
-            &mut new.trusted_proxies,
-            &old.trusted_proxies,
-            proxies,
-            later,
-        );
-        keep(&mut new.tls, &old.tls, "tls", later);
-        keep(&mut new.inspect, &old.inspect, "inspect", later);
-        keep(&mut new.keep_env, &old.keep_env, "keep_env", later);
-        keep(&mut new.stt, &old.stt, "stt", later);
-        keep(&mut new.tts, &old.tts, "tts", later);
-        keep(&mut new.turns, &old.turns, "turns", later);
-        keep(
-            &mut new.approvals_to,
-            &old.approvals_to,
-            "approvals_to",
-            later,
-        );
+        keep_until_restart(old, &mut new, &mut changes.needs_restart);
         let known = old.secret_variables();
         let mut channels = Vec::new();
         for channel in new.channels {
@@ -160,6 +137,24 @@ impl SettingsChanges {
         }
         now
     }
+}
+
+/// Keeps the old values of keys that need a restart, and adds the names of those that differ to `later`.
+fn keep_until_restart(old: &Settings, new: &mut Settings, later: &mut Vec<String>) {
+    keep(&mut new.listen, &old.listen, "listen", later);
+    keep(&mut new.is_public, &old.is_public, "public", later);
+    keep(&mut new.hosts, &old.hosts, "hosts", later);
+    keep(&mut new.origins, &old.origins, "origins", later);
+    let (proxies, known) = (&mut new.trusted_proxies, &old.trusted_proxies);
+    keep(proxies, known, "trusted_proxies", later);
+    keep(&mut new.tls, &old.tls, "tls", later);
+    keep(&mut new.inspect, &old.inspect, "inspect", later);
+    keep(&mut new.keep_env, &old.keep_env, "keep_env", later);
+    keep(&mut new.stt, &old.stt, "stt", later);
+    keep(&mut new.tts, &old.tts, "tts", later);
+    keep(&mut new.turns, &old.turns, "turns", later);
+    let (approvals, known) = (&mut new.approvals_to, &old.approvals_to);
+    keep(approvals, known, "approvals_to", later);
 }
 
 /// Keeps the old value of a key that a gateway that runs cannot change.

@@ -97,41 +97,13 @@ impl Commands {
             params
         };
         match method {
-            "grant.begin" => {
-                let GrantParams { method, params } = read(&params)?;
-                let person = person_with_code(running, &params).await;
-                if !running.tokens.is_set_up() {
-                    return Ok(json!({ "granted": true }));
-                }
-                let questions = running.intake.approvals.clone();
-                let places = (owners_places(running).await, questions);
-                let stop = running.channel_stop.clone();
-                let begun = running
-                    .grants
-                    .begin((method.as_str(), params, person), places, stop);
-                let (begun, asking) = begun?;
-                running.tasks.spawn(asking);
-                Ok(begun)
-            }
+            "grant.begin" => self.begin_grant(read(&params)?).await,
             "status" => Ok(running.status()),
             "stop" => {
                 running.stop.cancel();
                 Ok(json!({ "within_seconds": running.max_shutdown().as_secs() }))
             }
-            "open" => {
-                let OpenParams {
-                    user,
-                    inspect,
-                    admin,
-                } = read(&params)?;
-                let page = match (inspect, admin) {
-                    (false, _) => LinkedPage::Chats,
-                    (true, false) => LinkedPage::Inspector,
-                    (true, true) => LinkedPage::DecidingInspector,
-                };
-                let url = running.login_url(&user, page)?;
-                Ok(json!({ "url": url }))
-            }
+            "open" => self.open(&read(&params)?),
             "channels" => {
                 let channels = running.channels.all();
                 let statuses = channels.iter().map(|channel| channel.status());
@@ -172,6 +144,36 @@ impl Commands {
         let written = write_backup(&running.store, &running.state_folder, sessions, file);
         let summary = written.await.map_err(|error| error_chain(&error))?;
         Ok(json!(summary))
+    }
+
+    /// Begins to ask an owner whether a command may give rights.
+    async fn begin_grant(&self, grant: GrantParams) -> Result<Value, String> {
+        let running = &self.0;
+        let GrantParams { method, params } = grant;
+        let person = person_with_code(running, &params).await;
+        if !running.tokens.is_set_up() {
+            return Ok(json!({ "granted": true }));
+        }
+        let places = (
+            owners_places(running).await,
+            running.intake.approvals.clone(),
+        );
+        let stop = running.channel_stop.clone();
+        let wanted = (method.as_str(), params, person);
+        let (begun, asking) = running.grants.begin(wanted, places, stop)?;
+        running.tasks.spawn(asking);
+        Ok(begun)
+    }
+
+    /// Makes a link that signs in.
+    fn open(&self, open: &OpenParams) -> Result<Value, String> {
+        let page = match (open.inspect, open.admin) {
+            (false, _) => LinkedPage::Chats,
+            (true, false) => LinkedPage::Inspector,
+            (true, true) => LinkedPage::DecidingInspector,
+        };
+        let url = self.0.login_url(&open.user, page)?;
+        Ok(json!({ "url": url }))
     }
 
     /// Sends a message to a chat, after the hooks of `message_deliver`.

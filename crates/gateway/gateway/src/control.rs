@@ -356,7 +356,11 @@ async fn call_of_user(
             ));
         }
     };
-    let message = PeerMessage::parse(&line);
+    read_answer(&line)
+}
+
+fn read_answer(line: &bytes::Bytes) -> Result<Value, ControlError> {
+    let message = PeerMessage::parse(line);
     match message.map_err(|error| ControlError::Malformed(error.to_string()))? {
         Some(PeerMessage::Answer {
             result: Ok(value), ..

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::Value;
-use tenterhook_channel::store::QueueDepth;
+use tenterhook_channel::store::{QueueDepth, Store};
 use tenterhook_web::server::GatewayReports;
 
 use crate::running::Running;
@@ -133,22 +133,7 @@ async fn metrics_text(running: &Running) -> String {
     let channels = running.channels.all();
     let channels: Vec<_> = channels.iter().map(|channel| channel.status()).collect();
     add_channels(&mut text, &channels);
-
-    let is_writable = f64::from(u8::from(running.store.is_writable().await));
-    let writable = (
-        "tenterhook_gateway_store_writable",
-        "1 if messages can be stored, 0 if the last attempt failed.",
-    );
-    text.add(Gauge, writable, is_writable);
-    // A store that cannot be read is shown by the metric above and by the missing ones below.
-    if let Ok(queues) = running.store.queues().await {
-        let (mut inbox, mut outbox) = (QueueDepth::default(), QueueDepth::default());
-        for queue in queues {
-            inbox.add(queue.inbox);
-            outbox.add(queue.outbox);
-        }
-        add_queues(&mut text, &[("inbox", inbox), ("outbox", outbox)]);
-    }
+    add_store(&mut text, &running.store).await;
     if let Some(resident) = resident_memory() {
         let resident_memory = (
             "process_resident_memory_bytes",
@@ -157,6 +142,24 @@ async fn metrics_text(running: &Running) -> String {
         text.add(Gauge, resident_memory, number(resident));
     }
     text.0
+}
+
+async fn add_store(text: &mut MetricsText, store: &Store) {
+    let is_writable = f64::from(u8::from(store.is_writable().await));
+    let writable = (
+        "tenterhook_gateway_store_writable",
+        "1 if messages can be stored, 0 if the last attempt failed.",
+    );
+    text.add(MetricKind::Gauge, writable, is_writable);
+    // A store that cannot be read is shown by the metric above and by the missing ones below.
+    if let Ok(queues) = store.queues().await {
+        let (mut inbox, mut outbox) = (QueueDepth::default(), QueueDepth::default());
+        for queue in queues {
+            inbox.add(queue.inbox);
+            outbox.add(queue.outbox);
+        }
+        add_queues(text, &[("inbox", inbox), ("outbox", outbox)]);
+    }
 }
 
 fn add_channels(text: &mut MetricsText, channels: &[ChannelStatus]) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tenterhook_process::{
-    CancellationToken, Capture, Command, End, HeldPipe, Limits, Program, SpawnError,
+    CancellationToken, Capture, Command, End, Finished, HeldPipe, Limits, Program, SpawnError,
 };
 
 use crate::call::{CaseCall, TestedHooks};
@@ -130,30 +130,8 @@ impl SelectedCases {
         };
         let began = Instant::now();
         let finished = command.run(&call, &limits, cancel).await?;
-        let end = match finished.end {
-            End::Exited(0) => match serde_json::from_slice(finished.stdout.head()) {
-                Ok(CaseReply::Result(result)) => CaseEnd::Result(result),
-                Ok(CaseReply::Broken(problems)) => CaseEnd::Broken(problems),
-                Err(error) => {
-                    CaseEnd::Failed(format!("the result of the case is unreadable: {error}"))
-                }
-            },
-            End::Exited(status) => CaseEnd::Failed(format!(
-                "the process of the case ended with status {status}"
-            )),
-            End::Signaled(signal) => CaseEnd::Failed(format!(
-                "the process of the case was killed by signal {signal}"
-            )),
-            End::TimedOut { .. } => {
-                let seconds = case.timeout.as_secs_f64();
-                CaseEnd::Failed(format!(
-                    "the case did not end within {seconds} s (`timeout`)"
-                ))
-            }
-            End::Cancelled { .. } => return Err(CaseRunError::Cancelled),
-        };
         Ok(CaseRun {
-            end,
+            end: end_of(&finished, case.timeout)?,
             printed: finished.stderr.text().trim_end().to_owned(),
             duration: began.elapsed(),
         })
@@ -170,4 +148,28 @@ impl SelectedCases {
             }
         })
     }
+}
+
+/// Returns how a case ended, from the end of its process.
+fn end_of(finished: &Finished, timeout: Duration) -> Result<CaseEnd, CaseRunError> {
+    Ok(match finished.end {
+        End::Exited(0) => match serde_json::from_slice(finished.stdout.head()) {
+            Ok(CaseReply::Result(result)) => CaseEnd::Result(result),
+            Ok(CaseReply::Broken(problems)) => CaseEnd::Broken(problems),
+            Err(error) => CaseEnd::Failed(format!("the result of the case is unreadable: {error}")),
+        },
+        End::Exited(status) => CaseEnd::Failed(format!(
+            "the process of the case ended with status {status}"
+        )),
+        End::Signaled(signal) => CaseEnd::Failed(format!(
+            "the process of the case was killed by signal {signal}"
+        )),
+        End::TimedOut { .. } => {
+            let seconds = timeout.as_secs_f64();
+            CaseEnd::Failed(format!(
+                "the case did not end within {seconds} s (`timeout`)"
+            ))
+        }
+        End::Cancelled { .. } => return Err(CaseRunError::Cancelled),
+    })
 }

@@ -140,22 +140,8 @@ impl SelectedCases {
                 add(&mut found, next);
             }
         }
-        let mut problems: Vec<Problem> = Vec::new();
-        let mut read = Vec::new();
-        for file in &found {
-            match CasesFile::read(&file.path) {
-                Ok(cases) => read.push((file, cases)),
-                Err(wrong) => problems.extend(wrong),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(SelectionError::Invalid(LoadError {
-                problems,
-                broken: Vec::new(),
-            }));
-        }
         let mut selected = Vec::new();
-        for (found, file) in read {
+        for (found, file) in read(&found)? {
             let hooks = hooks_of(&file)?;
             if let Some(hook) = &found.hook {
                 refuse_other_hooks(hook, &found.path, &hooks)?;
@@ -287,4 +273,23 @@ fn refuse_other_hooks(
 /// Returns a path without links.
 fn whole(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Reads test files. Reports the problems of all of them at once.
+fn read(found: &[FoundFile]) -> Result<Vec<(&FoundFile, CasesFile)>, SelectionError> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut read = Vec::new();
+    for file in found {
+        match CasesFile::read(&file.path) {
+            Ok(cases) => read.push((file, cases)),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(read);
+    }
+    Err(SelectionError::Invalid(LoadError {
+        problems,
+        broken: Vec::new(),
+    }))
 }

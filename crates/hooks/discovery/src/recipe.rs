@@ -250,11 +250,10 @@ fn parse(
                 .hint("write it after the second line of `---`"),
         );
     }
-    let prompt = ArgumentTemplate::parse(body.trim());
-    let prompt = match prompt {
+    let prompt = match ArgumentTemplate::parse(body.trim()) {
         Ok(prompt) => prompt,
         Err(error) => {
-            let start = text.len() - body.len() + body.len() - body.trim_start().len();
+            let start = text.len() - body.trim_start().len();
             let first = text.get(..start).unwrap_or_default().matches('\n').count();
             let message = format!("line {}: {}", first + error.line, error.message);
             let mut problem = report.problem(Span::from(0..0), message);
@@ -277,34 +276,12 @@ fn parse(
         hooks: Vec::new(),
     };
     if let Some(fields) = fields {
-        // These keys are checked, but nothing depends on them.
-        let _title = fields.full_text(&mut report, "name");
-        let _profile = fields.text(&mut report, "profile");
-        let _workflow = fields.boolean(&mut report, "workflow");
-        let description = fields.text(&mut report, "description");
-        recipe.description = description.map(|text| text.text.to_owned());
-        let tools = list(&mut report, &fields, "allowed_tools");
-        recipe.allowed_tools = tools.map(|tools| {
-            tools
-                .iter()
-                .flat_map(|tool| kodelet::tool_names(tool))
-                .collect()
-        });
-        recipe.allowed_commands = list(&mut report, &fields, "allowed_commands");
-        recipe.defaults = defaults(&mut report, &fields);
-        if let Some(entry) = fields.entry("hooks").filter(|entry| !entry.value.is_null())
-            && let Some(hooks) = Fields::any(&mut report, &entry.value, "`hooks`", Empty::Wrong)
-        {
-            let reading = Reading {
-                handlers,
-                options,
-                path: file,
-            };
-            let specs = hooks.entries().iter();
-            recipe.hooks = specs
-                .filter_map(|entry| reading.hook(&mut report, entry))
-                .collect();
-        }
+        let reading = Reading {
+            handlers,
+            options,
+            path: file,
+        };
+        reading.front(&mut report, &fields, &mut recipe);
     }
     if report.has_errors() {
         return Err(broken(path, report.into_problems()));
@@ -396,6 +373,29 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Reads the keys before the prompt.
+    fn front(&self, report: &mut Report, fields: &Fields<'_>, recipe: &mut Recipe) {
+        // These keys are checked, but nothing depends on them.
+        let _title = fields.full_text(report, "name");
+        let _profile = fields.text(report, "profile");
+        let _workflow = fields.boolean(report, "workflow");
+        let description = fields.text(report, "description");
+        recipe.description = description.map(|text| text.text.to_owned());
+        let tools = list(report, fields, "allowed_tools");
+        recipe.allowed_tools = tools.map(|tools| {
+            let names = tools.iter().flat_map(|tool| kodelet::tool_names(tool));
+            names.collect()
+        });
+        recipe.allowed_commands = list(report, fields, "allowed_commands");
+        recipe.defaults = defaults(report, fields);
+        if let Some(entry) = fields.entry("hooks").filter(|entry| !entry.value.is_null())
+            && let Some(hooks) = Fields::any(report, &entry.value, "`hooks`", Empty::Wrong)
+        {
+            let specs = hooks.entries().iter();
+            recipe.hooks = specs.filter_map(|entry| self.hook(report, entry)).collect();
+        }
+    }
+
     fn hook(&self, report: &mut Report, entry: &Entry) -> Option<HookSpec> {
         let kind = event(report, entry);
         let fields = Fields::read(

@@ -400,6 +400,25 @@ fn read_matcher(report: &mut Report, fields: &Fields<'_>, events: &[DeclaredEven
     compile_matcher(report, fields)
 }
 
+/// Reports a hook without anything to run.
+fn report_no_action(report: &mut Report, fields: &Fields<'_>) {
+    // A misspelt key is already reported, with a suggestion. A second problem would only confuse.
+    let known = names(HOOK_KEYS);
+    let is_misspelt = !report.is_full()
+        && fields.entries().iter().take(known.len() * 2).any(|entry| {
+            !known.contains(&entry.key.as_str())
+                && nearest(&entry.key, known.iter().copied())
+                    .is_some_and(|key| ACTIONS.contains(&key))
+        });
+    if !is_misspelt {
+        report.add(
+            report
+                .problem(fields.span, "the hook has nothing to run")
+                .allowed(format!("exactly one of {}", one_of(ACTIONS))),
+        );
+    }
+}
+
 /// Reads what a hook runs, and its position in the file.
 fn read_action(
     report: &mut Report,
@@ -408,21 +427,7 @@ fn read_action(
 ) -> Option<(HookAction, Span)> {
     let mut found = ACTIONS.iter().filter_map(|key| fields.entry(key));
     let Some(first) = found.next() else {
-        // A misspelt key is already reported, with a suggestion. A second problem would only confuse.
-        let known = names(HOOK_KEYS);
-        let is_misspelt = !report.is_full()
-            && fields.entries().iter().take(known.len() * 2).any(|entry| {
-                !known.contains(&entry.key.as_str())
-                    && nearest(&entry.key, known.iter().copied())
-                        .is_some_and(|key| ACTIONS.contains(&key))
-            });
-        if !is_misspelt {
-            report.add(
-                report
-                    .problem(fields.span, "the hook has nothing to run")
-                    .allowed(format!("exactly one of {}", one_of(ACTIONS))),
-            );
-        }
+        report_no_action(report, fields);
         return None;
     };
     for other in found {

@@ -35,10 +35,6 @@ pub static HOST: HostAgent = HostAgent {
 pub static SYSTEM: HookSystem = HookSystem {
     name: "claude-code",
     tools: &tools::TOOLS,
-    forms: &[],
-    folders: &[],
-    folder_rank: 0,
-    project_marks: &[],
-    gateway_settings: None,
     settings: Some(&settings::SETTINGS),
+    ..HookSystem::EMPTY
 };

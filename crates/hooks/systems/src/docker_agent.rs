@@ -33,9 +33,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     name: "docker-agent",
     tools: &tools::TOOLS,
     forms: &[&captured::FORM],
-    folders: &[],
-    folder_rank: 0,
-    project_marks: &[],
-    gateway_settings: None,
-    settings: None,
+    ..HookSystem::EMPTY
 };

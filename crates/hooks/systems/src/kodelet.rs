@@ -144,8 +144,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&HOOK_FOLDER, &EXTENSION_FOLDER],
     folder_rank: 40,
     project_marks: &[FOLDER],
-    gateway_settings: None,
-    settings: None,
+    ..HookSystem::EMPTY
 };
 
 /// Returns the event with the name that an executable declares.

@@ -95,6 +95,5 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 20,
     project_marks: &["core/hooks", "workspaces"],
-    gateway_settings: None,
-    settings: None,
+    ..HookSystem::EMPTY
 };

@@ -82,10 +82,8 @@ pub static SYSTEM: HookSystem = HookSystem {
     tools: &TOOLS,
     forms: &[&recorded::FORM, &captured::FORM],
     folders: &[&FOLDER],
-    folder_rank: 0,
     project_marks: &[PROJECT_FOLDER],
-    gateway_settings: None,
-    settings: None,
+    ..HookSystem::EMPTY
 };
 
 pub(crate) static TOOLS: ToolTable = ToolTable::new(NATIVE_SYSTEM, AGENT_TOOLS);

@@ -129,5 +129,5 @@ pub static SYSTEM: HookSystem = HookSystem {
         example: "~/.operator/settings.json",
         import: gateway_settings::import,
     }),
-    settings: None,
+    ..HookSystem::EMPTY
 };

@@ -107,8 +107,7 @@ pub static SYSTEM: HookSystem = HookSystem {
     folders: &[&FOLDER],
     folder_rank: 30,
     project_marks: &[".pi"],
-    gateway_settings: None,
-    settings: None,
+    ..HookSystem::EMPTY
 };
 
 /// Returns the event with the name that a script declares. An event of a later version of pi is accepted

@@ -43,6 +43,18 @@ pub struct GatewaySettings {
 }
 
 impl HookSystem {
+    /// A system without tools, forms, folders and settings, which the systems use for what they do not have.
+    pub(crate) const EMPTY: Self = Self {
+        name: "",
+        tools: &ToolTable::new("", &[]),
+        forms: &[],
+        folders: &[],
+        folder_rank: 0,
+        project_marks: &[],
+        gateway_settings: None,
+        settings: None,
+    };
+
     /// Returns the names of the forms in which hooks of the system are shown events.
     pub fn form_names(&self) -> impl ExactSizeIterator<Item = &'static str> {
         self.forms.iter().map(|form| form.name)

@@ -312,13 +312,14 @@ impl TextToSpeech {
         };
         let duration = wav.as_ref().map(Wav::duration);
         let bytes = wav.and_then(|wav| wav.with_true_header()).unwrap_or(bytes);
-        if formats.is_empty() || wanted.contains(&container) {
-            return Ok(Speech {
-                bytes,
-                container,
-                duration,
-                has_wanted_format: true,
-            });
+        let mut speech = Speech {
+            bytes,
+            container,
+            duration,
+            has_wanted_format: formats.is_empty() || wanted.contains(&container),
+        };
+        if speech.has_wanted_format {
+            return Ok(speech);
         }
         for to in wanted {
             let conversion = ConversionRun {
@@ -328,25 +329,18 @@ impl TextToSpeech {
                 max: Duration::from_hours(1),
                 max_output: MAX_SPEECH_BYTES,
             };
-            match conversion.run(&bytes, work).await {
+            match conversion.run(&speech.bytes, work).await {
                 Ok(bytes) => {
-                    return Ok(Speech {
-                        bytes,
-                        container: *to,
-                        duration,
-                        has_wanted_format: true,
-                    });
+                    speech.bytes = bytes;
+                    speech.container = *to;
+                    speech.has_wanted_format = true;
+                    break;
                 }
                 Err(VoiceError::NoConverter { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Speech {
-            bytes,
-            container,
-            duration,
-            has_wanted_format: false,
-        })
+        Ok(speech)
     }
 }
 

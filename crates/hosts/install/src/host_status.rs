@@ -12,7 +12,7 @@ use crate::install_plan::approvals;
 use crate::machine::{Machine, SHIM};
 use crate::off_switches::{SwitchedOff, switched_off};
 use crate::plan::{ApprovalState, InstallScope};
-use crate::record::FileContent;
+use crate::record::{FileContent, Record};
 use crate::settings_file::{read, text};
 use crate::target::Target;
 use crate::toml_settings;
@@ -225,37 +225,44 @@ impl PlaceStatus {
         status
     }
 
+    /// Compares the files that belong to Tenterhook alone, as [`look`](Self::look) does.
+    fn look_at_own_files(
+        &mut self,
+        target: &Target<'_>,
+        record: Option<&Record>,
+    ) -> Result<(usize, bool), InstallError> {
+        let (mut count, mut is_recorded) = (0, false);
+        for (path, file) in target.own_files() {
+            let name = path.file_name().unwrap_or_default();
+            let name = name.to_string_lossy().into_owned();
+            let as_written = record.and_then(|record| record.file(&path));
+            let as_written = as_written.map(|file| file.written.as_str());
+            is_recorded |= as_written.is_some();
+            match read(&path)? {
+                None => self.missing.push(name),
+                Some(bytes) if bytes == file.text.as_bytes() => count += 1,
+                Some(bytes) if as_written == Some(&tenterhook_trust::hex_digest(&bytes)) => {
+                    count += 1;
+                    self.outdated.push(name);
+                }
+                // A file of someone else is not an installation.
+                Some(_) if as_written.is_none() => self.missing.push(name),
+                Some(_) => {
+                    count += 1;
+                    self.altered.push(name);
+                }
+            }
+        }
+        Ok((count, is_recorded))
+    }
+
     /// Compares the configuration with what the running version writes. Returns the number of entries or files, and
     /// whether a record says that there should be any.
     fn look(&mut self, target: &Target<'_>) -> Result<(usize, bool), InstallError> {
         let record = target.record_folder().read()?;
         let recorded = |path: &Path| record.as_ref().and_then(|record| record.file(path));
         let Some((form, entry)) = target.list() else {
-            let (mut count, mut is_recorded) = (0, false);
-            for (path, file) in target.own_files() {
-                let name = path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                let as_written = recorded(&path).map(|file| file.written.as_str());
-                is_recorded |= as_written.is_some();
-                match read(&path)? {
-                    None => self.missing.push(name),
-                    Some(bytes) if bytes == file.text.as_bytes() => count += 1,
-                    Some(bytes) if as_written == Some(&tenterhook_trust::hex_digest(&bytes)) => {
-                        count += 1;
-                        self.outdated.push(name);
-                    }
-                    // A file of someone else is not an installation.
-                    Some(_) if as_written.is_none() => self.missing.push(name),
-                    Some(_) => {
-                        count += 1;
-                        self.altered.push(name);
-                    }
-                }
-            }
-            return Ok((count, is_recorded));
+            return self.look_at_own_files(target, record.as_ref());
         };
         let bytes = read(&target.base)?.unwrap_or_default();
         let current = text(&target.base, &bytes)?;

@@ -24,6 +24,23 @@ fn file_of_root(loaded: &Loaded) -> Option<&AgentFile> {
     loaded.agent_files.iter().find(|file| file.root().is_some())
 }
 
+/// Returns the limits of the main agent.
+fn limits(options: &AgentOptions, loaded: &Loaded) -> AgentLimits {
+    let defaults = AgentLimits::default();
+    AgentLimits {
+        max_iterations: options
+            .max_iterations
+            .or_else(|| root(loaded)?.max_iterations)
+            .unwrap_or(defaults.max_iterations),
+        repeated_calls: root(loaded)
+            .and_then(|root| root.max_consecutive_tool_calls)
+            .unwrap_or(defaults.repeated_calls),
+        compact_at: options.compact_at,
+        token_budget: options.token_budget,
+        ..defaults
+    }
+}
+
 /// Returns the configuration of the main agent. The session, the model, the tools and the templates are added by others.
 pub fn config(
     options: &AgentOptions,
@@ -37,25 +54,12 @@ pub fn config(
             CliError::new(Exit::Usage, message).hint("name the folder to work in with `--cwd DIR`")
         );
     }
-    let defaults = AgentLimits::default();
-    let limits = AgentLimits {
-        max_iterations: options
-            .max_iterations
-            .or_else(|| root(loaded)?.max_iterations)
-            .unwrap_or(defaults.max_iterations),
-        repeated_calls: root(loaded)
-            .and_then(|root| root.max_consecutive_tool_calls)
-            .unwrap_or(defaults.repeated_calls),
-        compact_at: options.compact_at,
-        token_budget: options.token_budget,
-        ..defaults
-    };
     let permissions = rules::permissions(options, loaded)?;
     let workspace = config_dir::workspace(&options.hooks.place)?;
     let mut config = AgentConfig {
         cwd,
         permissions,
-        limits,
+        limits: limits(options, loaded),
         frontend,
         agents: subagents(loaded),
         has_background_tasks: true,

@@ -160,6 +160,18 @@ impl CallHost<'_> {
         answer
     }
 
+    /// Returns whether the user has meanwhile answered another call's question for the whole session.
+    fn was_answered(
+        &self,
+        question: &ToolCallQuestion,
+        tool: &dyn Tool,
+        input: &JsonObject,
+    ) -> bool {
+        matches!(question.asked_by(), AskedBy::Rule | AskedBy::Default)
+            && !question.is_changed()
+            && self.ruling(tool, input) == PermissionRuling::Granted
+    }
+
     async fn answer_of_user(&self, asked: &AskedToolCall<'_>, tool: &dyn Tool) -> UserAnswer {
         let question = asked.question();
         let frontend = self.hooks.frontend();
@@ -171,12 +183,7 @@ impl CallHost<'_> {
             return UserAnswer::Cancelled;
         };
         let input = asked.call().input;
-        // Meanwhile, the user may have answered another call's question for the whole session.
-        let is_demanded = !matches!(question.asked_by(), AskedBy::Rule | AskedBy::Default);
-        if !is_demanded
-            && !question.is_changed()
-            && self.ruling(tool, input) == PermissionRuling::Granted
-        {
+        if self.was_answered(question, tool, input) {
             return UserAnswer::AllowedBefore;
         }
         let waiting = || WaitingForUser::new().with_reason(WaitReason::ToolApproval);

@@ -66,13 +66,12 @@ pub(crate) struct Payload {
     system: Option<&'static str>,
 }
 
-/// Makes the object that the arguments describe.
-pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, CliError> {
+/// Refuses `--from` without anything that has the names of a system.
+fn check_from(args: &PayloadArgs, system: Option<&str>) -> Result<(), CliError> {
     if args.from.is_some() && args.input.is_none() && args.tool.is_none() && !args.example {
         let message = "`--from` needs `--input`, `--tool` or `--example`";
         return Err(CliError::new(Exit::Usage, message).hint("remove `--from`"));
     }
-    let system = args.from.as_deref().and_then(system_of_from);
     if let Some(host) = args.from.as_deref().and_then(host_of_form)
         && args.input.is_none()
         && (args.example || system.is_none())
@@ -81,6 +80,25 @@ pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, 
         let hint = "pass an event that the agent sent to a hook";
         return Err(CliError::new(Exit::Usage, message).hint(hint));
     }
+    Ok(())
+}
+
+/// Returns the arguments of a tool, each of which may be given once.
+fn tool_input(arguments: &[(String, Value)]) -> Result<JsonObject, CliError> {
+    let mut input = JsonObject::new();
+    for (name, value) in arguments {
+        if input.insert(name.clone(), value.clone()).is_some() {
+            let message = format!("`--arg {name}=` appears twice");
+            return Err(CliError::new(Exit::Usage, message));
+        }
+    }
+    Ok(input)
+}
+
+/// Makes the object that the arguments describe.
+pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, CliError> {
+    let system = args.from.as_deref().and_then(system_of_from);
+    check_from(args, system)?;
     let mut object = match &args.input {
         Some(path) => read(path)?,
         None if args.example => {
@@ -116,14 +134,8 @@ pub(crate) fn payload(event: &EventName, args: &PayloadArgs) -> Result<Payload, 
         let message = format!("`{event}` has no tool arguments, found `--arg {name}=`");
         return Err(CliError::new(Exit::Usage, message).hint("remove `--arg`"));
     }
-    let mut input = JsonObject::new();
-    for (name, value) in &args.args {
-        if input.insert(name.clone(), value.clone()).is_some() {
-            let message = format!("`--arg {name}=` appears twice");
-            return Err(CliError::new(Exit::Usage, message));
-        }
-    }
     let call = if has_input {
+        let input = tool_input(&args.args)?;
         named_call(tool, &input, from).map_err(|error| untranslated(&error, tool))?
     } else {
         named_tool(tool, from)

@@ -208,34 +208,43 @@ fn check_exposure(findings: &mut Findings, settings: &Settings) {
     }
 }
 
+/// The name of the check of who may write to a channel.
+const ACCESS: &str = "access";
+
 fn check_access(findings: &mut Findings, channel: &ChannelSettings) {
-    const CHECK: &str = "access";
     let id = &channel.id;
     match &channel.kind {
         ChannelKind::Web | ChannelKind::Http => {
-            return findings.ok(CHECK, format!("channel `{id}` admits access tokens only"));
+            findings.ok(ACCESS, format!("channel `{id}` admits access tokens only"));
         }
-        ChannelKind::Stdio => return,
-        ChannelKind::Webhook(_) if channel.tools.is_none() && !channel.is_untrusted => {
-            return findings.warn(
-                CHECK,
+        ChannelKind::Stdio => {}
+        ChannelKind::Webhook(_) if channel.tools.is_none() && !channel.is_untrusted => findings
+            .warn(
+                ACCESS,
                 format!(
                     "channel `{id}` passes text of a service to the agent, which may use all tools"
                 ),
                 "add `tools` with what it needs, or `untrusted: true`",
+            ),
+        ChannelKind::Webhook(_) => {
+            findings.ok(
+                ACCESS,
+                format!("channel `{id}` admits signed requests only"),
             );
         }
-        ChannelKind::Webhook(_) => {
-            return findings.ok(CHECK, format!("channel `{id}` admits signed requests only"));
-        }
-        ChannelKind::Telegram(_) | ChannelKind::Command(_) => {}
+        ChannelKind::Telegram(_) | ChannelKind::Command(_) => check_senders(findings, channel),
     }
+}
+
+/// Checks who may write to a channel of a service whose users send messages.
+fn check_senders(findings: &mut Findings, channel: &ChannelSettings) {
+    let id = &channel.id;
     let rules = &channel.access;
     let mut is_open = false;
     if rules.direct == DirectPolicy::Open {
         is_open = true;
         findings.warn(
-            CHECK,
+            ACCESS,
             format!("everyone can write to channel `{id}` directly (`dm: open`)"),
             "use `dm: pairing` if you do not want that",
         );
@@ -247,7 +256,7 @@ fn check_access(findings: &mut Findings, channel: &ChannelSettings) {
     if groups.is_some_and(|groups| groups.senders.is_none()) {
         is_open = true;
         findings.warn(
-            CHECK,
+            ACCESS,
             format!("all members of the groups of channel `{id}` can write (`senders: any`)"),
             "list the senders if you do not want that",
         );
@@ -257,12 +266,12 @@ fn check_access(findings: &mut Findings, channel: &ChannelSettings) {
     }
     if admits_no_one(channel, groups) {
         findings.warn(
-            CHECK,
+            ACCESS,
             format!("channel `{id}` admits no one"),
             "add your id to `owners`, or use `dm: pairing`",
         );
     } else {
-        findings.ok(CHECK, format!("channel `{id}` admits known senders only"));
+        findings.ok(ACCESS, format!("channel `{id}` admits known senders only"));
     }
 }
 

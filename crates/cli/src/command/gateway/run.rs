@@ -89,6 +89,22 @@ fn inspector(settings: &Settings) -> Result<Option<LiveInspector>, CliError> {
     LiveInspector::start(settings.inspect.has_payloads, sessions).map(Some)
 }
 
+/// Shows where the gateway listens, and how to sign in.
+fn show_address(gateway: &Gateway, print: fn(String)) {
+    if let Some(address) = gateway.address() {
+        let scheme = if gateway.has_tls() { "https" } else { "http" };
+        print(format!("Listening on {scheme}://{address}"));
+    }
+    // A program that starts the gateway again gets no link: only the first start belongs to the owner for certain.
+    if gateway.is_set_up() {
+        output::note("`tenterhook gateway open` prints a link that signs in.");
+    } else if let Some(url) = gateway.login_url(OWNER) {
+        print(format!(
+            "Open {url} in a browser. The link works once, for 60 seconds; `tenterhook gateway open` prints another one."
+        ));
+    }
+}
+
 async fn serve(
     config: GatewayConfig,
     settings: &Settings,
@@ -106,24 +122,13 @@ async fn serve(
         .await
         .ok_or_else(|| CliError::new(Exit::Interrupted, "interrupted"))?
         .map_err(|error| refused(&error))?;
-    if let Some(address) = gateway.address() {
-        let scheme = if gateway.has_tls() { "https" } else { "http" };
-        print(format!("Listening on {scheme}://{address}"));
-    }
     if let Some(passphrase) = Passphrase::find()? {
         let check = passphrase.check_of_now()?;
         gateway.check_passphrase_with(Arc::new(move |text| {
             check(text).map_err(|error| error.in_one_line())
         }));
     }
-    // A program that starts the gateway again gets no link: only the first start belongs to the owner for certain.
-    if gateway.is_set_up() {
-        output::note("`tenterhook gateway open` prints a link that signs in.");
-    } else if let Some(url) = gateway.login_url(OWNER) {
-        print(format!(
-            "Open {url} in a browser. The link works once, for 60 seconds; `tenterhook gateway open` prints another one."
-        ));
-    }
+    show_address(&gateway, print);
     if settings.channels.iter().all(|channel| !channel.is_enabled) {
         warn("no channel is enabled, so no one can talk to the agent");
     }

@@ -240,6 +240,18 @@ fn not_moved(error: &SessionSwitchError) -> RpcError {
 }
 
 impl Conversation<'_> {
+    async fn compact_for_program(
+        &mut self,
+        instructions: Option<String>,
+    ) -> Result<Value, RpcError> {
+        let cancel = self.interrupts.token();
+        match self.agent.compact(instructions, &cancel).await {
+            Ok(_) => Ok(json!({"context_tokens": self.agent.context_tokens()})),
+            Err(error) if cancel.is_cancelled() => Err(RpcError::cancelled(&error.to_string())),
+            Err(error) => Err(RpcError::failed(&error.to_string())),
+        }
+    }
+
     /// Handles a request that changes the conversation.
     pub(super) async fn run_method(&mut self, method: Method) -> Result<Value, RpcError> {
         match method {
@@ -273,17 +285,7 @@ impl Conversation<'_> {
                 let done = self.agent.fork(&entry, &cancel).await;
                 self.switch_result(done)
             }
-            Method::Compact(instructions) => {
-                let cancel = self.interrupts.token();
-                let compacted = self.agent.compact(instructions, &cancel).await;
-                match compacted {
-                    Ok(_) => Ok(json!({"context_tokens": self.agent.context_tokens()})),
-                    Err(error) if cancel.is_cancelled() => {
-                        Err(RpcError::cancelled(&error.to_string()))
-                    }
-                    Err(error) => Err(RpcError::failed(&error.to_string())),
-                }
-            }
+            Method::Compact(instructions) => self.compact_for_program(instructions).await,
             Method::GetMessages => serde_json::to_value(self.agent.session().messages())
                 .map(|messages| json!({"messages": messages}))
                 .map_err(|error| RpcError::failed(&error.to_string())),

@@ -120,53 +120,61 @@ pub(super) fn read(channel: &ChannelId, method: &str, params: Value) -> Result<R
     let bad = |error: serde_json::Error| Invalid::Params(error.to_string());
     match method {
         "message" => {
-            let params: MessageParams = serde_json::from_value(params).map_err(bad)?;
-            check_ids(&[
-                ("message_id", Some(&params.message_id)),
-                ("dedupe", params.dedupe.as_ref()),
-                ("reply_to", params.reply_to.as_ref()),
-                ("sender.id", Some(&params.sender.id)),
-            ])?;
-            Ok(Request::Message(Box::new(IncomingMessage {
-                dedupe: params.dedupe.unwrap_or_else(|| params.message_id.clone()),
-                message_id: params.message_id,
-                chat: chat_ref(channel, params.chat, params.thread)?,
-                sender: params.sender,
-                is_direct: params.is_direct,
-                is_addressed: params.is_addressed || params.is_direct,
-                parts: params.parts,
-                reply_to: params.reply_to,
-                at: Timestamp::now(),
-            })))
+            let message = read_message(channel, serde_json::from_value(params).map_err(bad)?)?;
+            Ok(Request::Message(Box::new(message)))
         }
         "control" => {
-            let params: ControlParams = serde_json::from_value(params).map_err(bad)?;
-            let chat = chat_ref(channel, params.chat, params.thread)?;
-            check_ids(&[("sender.id", Some(&params.sender.id))])?;
-            let sender = params.sender;
-            Ok(Request::Control(match params.action {
-                Action::Cancel => Control::Cancel { chat, sender },
-                Action::Approval {
-                    nonce,
-                    choice,
-                    reason,
-                } => Control::Approval {
-                    nonce,
-                    choice,
-                    reason,
-                    chat,
-                    sender,
-                },
-                Action::Answer { nonce, text } => Control::Answer {
-                    nonce,
-                    text,
-                    chat,
-                    sender,
-                },
-            }))
+            let control = read_control(channel, serde_json::from_value(params).map_err(bad)?)?;
+            Ok(Request::Control(control))
         }
         _ => Err(Invalid::Method),
     }
+}
+
+fn read_message(channel: &ChannelId, params: MessageParams) -> Result<IncomingMessage, Invalid> {
+    check_ids(&[
+        ("message_id", Some(&params.message_id)),
+        ("dedupe", params.dedupe.as_ref()),
+        ("reply_to", params.reply_to.as_ref()),
+        ("sender.id", Some(&params.sender.id)),
+    ])?;
+    Ok(IncomingMessage {
+        dedupe: params.dedupe.unwrap_or_else(|| params.message_id.clone()),
+        message_id: params.message_id,
+        chat: chat_ref(channel, params.chat, params.thread)?,
+        sender: params.sender,
+        is_direct: params.is_direct,
+        is_addressed: params.is_addressed || params.is_direct,
+        parts: params.parts,
+        reply_to: params.reply_to,
+        at: Timestamp::now(),
+    })
+}
+
+fn read_control(channel: &ChannelId, params: ControlParams) -> Result<Control, Invalid> {
+    let chat = chat_ref(channel, params.chat, params.thread)?;
+    check_ids(&[("sender.id", Some(&params.sender.id))])?;
+    let sender = params.sender;
+    Ok(match params.action {
+        Action::Cancel => Control::Cancel { chat, sender },
+        Action::Approval {
+            nonce,
+            choice,
+            reason,
+        } => Control::Approval {
+            nonce,
+            choice,
+            reason,
+            chat,
+            sender,
+        },
+        Action::Answer { nonce, text } => Control::Answer {
+            nonce,
+            text,
+            chat,
+            sender,
+        },
+    })
 }
 
 fn chat_ref(channel: &ChannelId, chat: String, thread: Option<String>) -> Result<ChatRef, Invalid> {

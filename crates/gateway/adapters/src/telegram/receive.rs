@@ -89,6 +89,16 @@ pub(super) fn read(channel: &ChannelId, account: &Account, update: Update) -> Re
     }
 }
 
+/// Returns the text or the caption of a message, and what is marked in it.
+fn text_of(message: &Message) -> (&str, &[MessageEntity]) {
+    let (text, entities) = match (&message.text, &message.caption) {
+        (Some(text), _) => (text.as_str(), &message.entities),
+        (None, Some(caption)) => (caption.as_str(), &message.caption_entities),
+        (None, None) => return ("", &[]),
+    };
+    (text, entities.as_deref().unwrap_or_default())
+}
+
 fn read_message(
     channel: &ChannelId,
     account: &Account,
@@ -98,11 +108,7 @@ fn read_message(
     let Some(from) = message.from.as_deref().filter(|from| from.id != account.id) else {
         return Received::Nothing;
     };
-    let (text, entities) = match (&message.text, &message.caption) {
-        (Some(text), _) => (text.as_str(), &message.entities),
-        (None, Some(caption)) => (caption.as_str(), &message.caption_entities),
-        (None, None) => ("", &None),
-    };
+    let (text, entities) = text_of(message);
     if !text.is_empty() {
         parts.push(IncomingPart::Text {
             text: text.to_owned(),
@@ -127,7 +133,7 @@ fn read_message(
         .and_then(|reply| reply.from.as_ref())
         .is_some_and(|from| from.id == account.id);
     let names_us = || {
-        let mut entities = entities.iter().flatten();
+        let mut entities = entities.iter();
         entities.any(|entity| is_mention(entity, text, account))
     };
     Received::Message(Box::new(IncomingMessage {

@@ -81,13 +81,8 @@ impl Outbound {
                 if *is_final {
                     view.end_turn(turn);
                 }
-                view.remove_status(&self.api).await;
-                let parts = text_parts(text, view.preview(turn), None);
-                let sent = self.send_parts(&view, &outgoing.key(), parts).await;
-                if !matches!(sent, Err(DeliveryError::Retry { .. })) {
-                    view.forget_preview(turn);
-                }
-                sent?
+                let key = outgoing.key();
+                self.send_end(&view, &key, turn, text).await?
             }
             Frame::Message { text, reply_to, .. } => {
                 let reply_to = reply_to.as_deref().and_then(|id| id.parse().ok());
@@ -122,6 +117,23 @@ impl Outbound {
         Ok(Receipt {
             message_ids: ids.iter().map(i32::to_string).collect(),
         })
+    }
+
+    /// Sends an answer whose beginning may already be shown as a preview.
+    async fn send_end(
+        &self,
+        view: &View,
+        key: &str,
+        turn: &str,
+        text: &str,
+    ) -> Result<Vec<i32>, DeliveryError> {
+        view.remove_status(&self.api).await;
+        let parts = text_parts(text, view.preview(turn), None);
+        let sent = self.send_parts(view, key, parts).await;
+        if !matches!(sent, Err(DeliveryError::Retry { .. })) {
+            view.forget_preview(turn);
+        }
+        sent
     }
 
     /// Sends the parts of a frame in order. If one fails, the next attempt begins with it.

@@ -68,6 +68,22 @@ impl ReplyForm {
     }
 }
 
+/// Returns whether an accepted message was sent before.
+fn is_duplicate(accepted: Accepted) -> Result<bool, HttpError> {
+    match accepted {
+        Accepted::Recorded => Ok(false),
+        Accepted::Duplicate => Ok(true),
+        Accepted::Refused { code, notice } => {
+            let text = notice.unwrap_or_else(|| "the message was not taken".to_owned());
+            Err(answer::refusal(code, text))
+        }
+        Accepted::Failed { cause } => {
+            let text = format!("the message could not be recorded: {cause}");
+            Err(HttpError::unavailable("not_recorded", text, RETRY_AFTER))
+        }
+    }
+}
+
 /// `POST /v1/chats/{chat}/messages`.
 pub(crate) async fn post_message(
     State(state): State<SharedState>,
@@ -94,18 +110,7 @@ pub(crate) async fn post_message(
 
     let mut follower = state.parts.hub.follow(chat.clone(), None);
     let offered = channel.offer(user, message, &inlet).await;
-    let is_duplicate = match offered.map_err(refused)? {
-        Accepted::Recorded => false,
-        Accepted::Duplicate => true,
-        Accepted::Refused { code, notice } => {
-            let text = notice.unwrap_or_else(|| "the message was not taken".to_owned());
-            return Err(answer::refusal(code, text));
-        }
-        Accepted::Failed { cause } => {
-            let text = format!("the message could not be recorded: {cause}");
-            return Err(HttpError::unavailable("not_recorded", text, RETRY_AFTER));
-        }
-    };
+    let is_duplicate = is_duplicate(offered.map_err(refused)?)?;
     if form == ReplyForm::Later {
         let body = json!({"chat": id, "message_id": message_id, "duplicate": is_duplicate});
         return Ok((StatusCode::ACCEPTED, Json(body)).into_response());

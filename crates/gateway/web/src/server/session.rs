@@ -30,6 +30,14 @@ struct LoginBody {
     replace: bool,
 }
 
+fn wrong_code(gatekeeper: &Gatekeeper) -> HttpError {
+    let message = format!(
+        "the code is wrong, used or expired; `{}` makes a new one",
+        gatekeeper.link_command
+    );
+    HttpError::new(StatusCode::UNAUTHORIZED, "wrong_code", message)
+}
+
 /// `POST /v1/login`: exchanges a one-time code for a cookie and the page's part of the token.
 pub(crate) async fn login(
     State(gatekeeper): State<SharedGatekeeper>,
@@ -46,17 +54,8 @@ pub(crate) async fn login(
         return Err(HttpError::new(StatusCode::CONFLICT, "signed_in", message));
     }
     let Some(grant) = gatekeeper.logins.redeem(&code) else {
-        let wrong = || {
-            HttpError::new(
-                StatusCode::UNAUTHORIZED,
-                "wrong_code",
-                format!(
-                    "the code is wrong, used or expired; `{}` makes a new one",
-                    gatekeeper.link_command
-                ),
-            )
-        };
-        return Err(access::refuse_guess(&gatekeeper, caller, true).unwrap_or_else(wrong));
+        let refusal = access::refuse_guess(&gatekeeper, caller, true);
+        return Err(refusal.unwrap_or_else(|| wrong_code(&gatekeeper)));
     };
     let expires = Timestamp::now() + COOKIE_LIFE;
     let tokens = &gatekeeper.tokens;

@@ -7,7 +7,7 @@ use tenterhook_engine::{Call, HandlerError};
 use tenterhook_protocol::{AnyEffect, EventKind};
 
 use super::git_context::git_context;
-use super::row::{Builtin, EventRunner};
+use super::row::{Builtin, EventRunner, count};
 
 /// How many commits the model sees unless the hook sets a number.
 const COUNT: u32 = 10;
@@ -17,20 +17,8 @@ pub(super) const BUILTIN: Builtin = Builtin {
     events: &[EventKind::SessionStart],
     arguments: "the number of commits, a whole number from 1 (default: 10)",
     make: |setup| {
-        let count = match setup.arguments {
-            [] => COUNT,
-            [count] => match count.trim().parse() {
-                Ok(count) if count > 0 => count,
-                _ => {
-                    return Err(format!(
-                        "invalid number `{count}`; expected a whole number from 1"
-                    ));
-                }
-            },
-            other => return Err(format!("takes one argument, found {}", other.len())),
-        };
         Ok(Box::new(AddRecentCommits {
-            count: count.to_string(),
+            count: count(setup.arguments, Some(COUNT))?.to_string(),
             env: setup.env.to_vec(),
         }))
     },

@@ -5,20 +5,15 @@ use tenterhook_engine::{Call, HandlerError};
 use tenterhook_protocol::event::BeforeLlmCall;
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
 
-use super::row::{Builtin, EventRunner};
+use super::row::{Builtin, EventRunner, count};
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "max_iterations",
     events: &[EventKind::BeforeLlmCall],
     arguments: "the maximum number of model calls in one run, a whole number from 1",
-    make: |setup| match setup.arguments {
-        [most] => match most.trim().parse() {
-            Ok(most) if most > 0 => Ok(Box::new(MaxIterations { most })),
-            _ => Err(format!(
-                "invalid number `{most}`; expected a whole number from 1"
-            )),
-        },
-        other => Err(format!("takes one argument, found {}", other.len())),
+    make: |setup| {
+        let most = count(setup.arguments, None)?;
+        Ok(Box::new(MaxIterations { most }))
     },
 };
 

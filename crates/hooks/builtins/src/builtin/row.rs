@@ -81,6 +81,20 @@ pub(super) fn takes_none(arguments: &[String]) -> Result<(), String> {
     }
 }
 
+/// Reads the only argument, a whole number from 1. Without an argument, returns `default` if there is one.
+pub(super) fn count(arguments: &[String], default: Option<u32>) -> Result<u32, String> {
+    match (arguments, default) {
+        ([], Some(default)) => Ok(default),
+        ([written], _) => match written.trim().parse() {
+            Ok(count) if count > 0 => Ok(count),
+            _ => Err(format!(
+                "invalid number `{written}`; expected a whole number from 1"
+            )),
+        },
+        _ => Err(format!("takes one argument, found {}", arguments.len())),
+    }
+}
+
 /// Returns the event's working directory; `None` if the host set none.
 pub(super) fn directory(event: &EventRef) -> Option<&Path> {
     let dir = event.envelope().origin.cwd.as_path();

@@ -34,6 +34,20 @@ pub(super) struct Denials {
     pub(super) for_broken: bool,
 }
 
+/// Returns the problem of a file that cannot be loaded.
+fn broken_source(candidate: &Candidate) -> Option<BrokenSource> {
+    let FileState::Broken { problem } = &candidate.found.state else {
+        return None;
+    };
+    Some(BrokenSource {
+        path: candidate.found.path.clone(),
+        layer: candidate.found.layer,
+        system: candidate.found.kind.system,
+        problems: vec![(**problem).clone()],
+        is_outdated: candidate.diverged.is_some(),
+    })
+}
+
 /// Builds the hooks of every candidate, and reports the files that cannot run.
 pub(super) async fn assemble(
     scanned: ScannedFolders,
@@ -51,19 +65,10 @@ pub(super) async fn assemble(
         discovered.specs.extend(hooks_of_file(&candidate, denials));
         let added = processes.add_hooks(&candidate, &mut versions, &mut discovered);
         added.await;
-        if let FileState::Broken { problem } = &candidate.found.state {
-            let broken = BrokenSource {
-                path: candidate.found.path.clone(),
-                layer: candidate.found.layer,
-                system: candidate.found.kind.system,
-                problems: vec![(**problem).clone()],
-                is_outdated: candidate.diverged.is_some(),
-            };
-            if candidate.is_in_force {
-                discovered.broken.push(broken);
-            } else {
-                discovered.untrusted.push(broken);
-            }
+        if candidate.is_in_force {
+            discovered.broken.extend(broken_source(&candidate));
+        } else {
+            discovered.untrusted.extend(broken_source(&candidate));
         }
         let version = candidate.version();
         let mut found = candidate.found;

@@ -21,7 +21,7 @@ use super::hook_folder::HookFolder;
 use super::locate::{LocatedFolders, Selections, home_collections, locate_folders};
 use super::probe::Probes;
 use super::processes::FolderProcesses;
-use super::scan::scan;
+use super::scan::{ScannedFolders, scan};
 use crate::disabled::DisabledSources;
 use crate::layers::Layers;
 use tenterhook_systems::folder_name::FolderName;
@@ -284,26 +284,26 @@ impl FolderSearch {
             .collect()
     }
 
+    /// Looks at the files of all folders, without starting a program.
+    async fn scan(&self) -> Result<ScannedFolders, BrokenSource> {
+        let this = self.clone();
+        let scan = tokio::task::spawn_blocking(move || {
+            let mut scanned = scan(this.located_folders(), &this.trust, &this.disabled);
+            set_search_paths(&mut scanned.candidates, &this.directory);
+            scanned
+        });
+        scan.await.map_err(|error| {
+            let problem = SourceProblem::from(format!("the search for hooks failed: {error}"));
+            BrokenSource::of(&self.directory, Layer::User, "tenterhook", problem)
+        })
+    }
+
     async fn search(self) -> FolderHooks {
-        let scan = {
-            let this = self.clone();
-            tokio::task::spawn_blocking(move || {
-                let mut scanned = scan(this.located_folders(), &this.trust, &this.disabled);
-                set_search_paths(&mut scanned.candidates, &this.directory);
-                scanned
-            })
-        };
-        let mut scanned = match scan.await {
+        let mut scanned = match self.scan().await {
             Ok(scanned) => scanned,
-            Err(error) => {
-                let problem = SourceProblem::from(format!("the search for hooks failed: {error}"));
+            Err(broken) => {
                 return FolderHooks {
-                    broken: vec![BrokenSource::of(
-                        &self.directory,
-                        Layer::User,
-                        "tenterhook",
-                        problem,
-                    )],
+                    broken: vec![broken],
                     ..FolderHooks::default()
                 };
             }

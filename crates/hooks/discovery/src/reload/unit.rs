@@ -53,17 +53,10 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
         });
     }
     for file in found {
-        let problem = match &file.state {
-            FileState::Broken { problem } => Some(problem.message.clone()),
-            FileState::Hook { .. }
-            | FileState::Script { .. }
-            | FileState::Shadowed { .. }
-            | FileState::Disabled
-            | FileState::TurnedOff
-            | FileState::NotExecutable
-            | FileState::Untrusted
-            | FileState::Changed
-            | FileState::Denied { .. } => None,
+        let problem = if let FileState::Broken { problem } = &file.state {
+            Some(problem.message.clone())
+        } else {
+            None
         };
         units.push(Unit {
             problem,
@@ -73,17 +66,13 @@ pub(super) fn of(loaded: &Loaded, found: Vec<FoundFile>) -> (Vec<Unit>, Vec<Hook
     let places = Places::of(&units);
     for hook in &loaded.project_hooks {
         let item = &hook.item;
-        let file = item.project.join(&item.source);
-        let place = places.find(&file, Layer::Project);
-        let place = place.or_else(|| places.find(&file.join(&item.name), Layer::Project));
+        let place = places.of_project(&item.project.join(&item.source), &item.name);
         if let Some(unit) = place.and_then(|place| units.get_mut(place)) {
             unit.project_hooks.push(hook.clone());
         }
     }
     for hook in &loaded.diverged {
-        let file = hook.source();
-        let place = places.find(&file, Layer::Project);
-        let place = place.or_else(|| places.find(&file.join(&hook.approved.name), Layer::Project));
+        let place = places.of_project(&hook.source(), &hook.approved.name);
         if let Some(unit) = place.and_then(|place| units.get_mut(place)) {
             unit.diverged.push(hook.clone());
         }
@@ -125,6 +114,12 @@ impl Places {
 
     fn find(&self, path: &Path, layer: Layer) -> Option<usize> {
         self.0.get(&(path.to_owned(), layer)).copied()
+    }
+
+    /// Returns the unit of a project's hook, given its source and its name. The source may be a folder.
+    fn of_project(&self, source: &Path, name: &str) -> Option<usize> {
+        let own = self.find(source, Layer::Project);
+        own.or_else(|| self.find(&source.join(name), Layer::Project))
     }
 }
 

@@ -123,10 +123,7 @@ impl<'a> Composer<'a> {
 
     fn node(&mut self, event: Event<'a>, at: At) -> Result<Node, ScanError> {
         let span = at.span;
-        let broken = Node {
-            value: Value::Broken,
-            span,
-        };
+        let node = |value, span| Node { value, span };
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "the parser's enum is non-exhaustive, and none of the other events is a node"
@@ -138,41 +135,27 @@ impl<'a> Composer<'a> {
                 } else {
                     Value::Broken
                 };
-                (anchor, Node { value, span })
+                (anchor, node(value, span))
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.is_known(at, tag.as_deref());
                 self.open(anchor);
                 let (items, end) = self.items()?;
-                let value = Value::List(items);
-                (
-                    anchor,
-                    Node {
-                        value,
-                        span: joined(span, end),
-                    },
-                )
+                (anchor, node(Value::List(items), joined(span, end)))
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.is_known(at, tag.as_deref());
                 self.open(anchor);
                 let (entries, end) = self.entries()?;
-                let value = Value::Table(entries);
-                (
-                    anchor,
-                    Node {
-                        value,
-                        span: joined(span, end),
-                    },
-                )
+                (anchor, node(Value::Table(entries), joined(span, end)))
             }
             Event::Alias(anchor) => (0, self.alias(anchor, span)),
             Event::UnresolvedAlias(name) => {
                 let message = format!("unknown anchor `{}`", shorten(&name));
                 self.add(span, message, None);
-                (0, broken)
+                (0, node(Value::Broken, span))
             }
-            _ => (0, broken),
+            _ => (0, node(Value::Broken, span)),
         };
         if anchor != 0 {
             self.anchors.insert(anchor, Some(node.clone()));

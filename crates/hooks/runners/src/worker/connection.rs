@@ -18,7 +18,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::calls::{CallNotes, Calls, Question, UPDATES, no_tool_call};
+use super::calls::{CallNotes, Calls, OpenCall, Question, UPDATES, no_tool_call};
 use super::error::WorkerError;
 use super::pipe::BufferedPipe;
 use super::protocol::MAX_LINE;
@@ -607,6 +607,25 @@ async fn reply(answer: Vec<u8>, shared: Arc<Shared>, place: OwnedSemaphorePermit
     }
 }
 
+/// Hands an answer to the caller that waits for it.
+fn receive_answer(call: OpenCall, result: Result<Option<Bytes>, String>, shared: &Shared) {
+    let result = match result {
+        Ok(Some(result)) => Ok(result),
+        // JavaScript leaves `undefined` out of its JSON.
+        Ok(None) if shared.wire.may_leave_out_result => Ok(Bytes::from_static(b"null")),
+        Ok(None) => Err("it sent an answer with neither a result nor an error".to_owned()),
+        Err(message) => Err(message),
+    };
+    let was_asking = call.questions > 0;
+    if let Some(caller) = call.finish() {
+        // No one waits any more for the answer of a call that was given up at this moment.
+        let _gone = caller.send(result);
+    }
+    if was_asking {
+        shared.changed.notify_waiters();
+    }
+}
+
 /// Handles one message.
 fn receive(frame: &Bytes, shared: &Arc<Shared>) -> Result<(), String> {
     let message = PeerMessage::parse(frame);
@@ -641,22 +660,8 @@ fn receive(frame: &Bytes, shared: &Arc<Shared>) -> Result<(), String> {
         Some(PeerMessage::Answer { id, result }) => {
             let call = state.calls.answer(id);
             drop(state);
-            let result = match result {
-                Ok(Some(result)) => Ok(result),
-                // JavaScript leaves `undefined` out of its JSON.
-                Ok(None) if shared.wire.may_leave_out_result => Ok(Bytes::from_static(b"null")),
-                Ok(None) => Err("it sent an answer with neither a result nor an error".to_owned()),
-                Err(message) => Err(message),
-            };
             if let Some(call) = call {
-                let was_asking = call.questions > 0;
-                if let Some(caller) = call.finish() {
-                    // No one waits any more for the answer of a call that was given up at this moment.
-                    let _gone = caller.send(result);
-                }
-                if was_asking {
-                    shared.changed.notify_waiters();
-                }
+                receive_answer(call, result, shared);
             }
             Ok(())
         }

@@ -199,13 +199,7 @@ impl ScriptSessions {
             serial,
             session: session.to_owned(),
             hook,
-            is_new: matches!(
-                start.source,
-                SessionSource::Startup
-                    | SessionSource::New
-                    | SessionSource::Fork
-                    | SessionSource::Clear
-            ),
+            is_new: is_new(start.source),
             is_of_subagent,
             event: event.clone(),
             within: call.timeout.min(MAX_REPLAY),
@@ -531,6 +525,14 @@ impl Kept {
         let next = conversation.next(caller)?;
         Ok(next.map(|start| (conversation.number, start)))
     }
+}
+
+/// Returns whether a session that starts for this reason is not the continuation of another one.
+fn is_new(source: SessionSource) -> bool {
+    matches!(
+        source,
+        SessionSource::Startup | SessionSource::New | SessionSource::Fork | SessionSource::Clear
+    )
 }
 
 #[cfg(test)]

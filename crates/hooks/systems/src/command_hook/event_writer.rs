@@ -31,58 +31,80 @@ pub(crate) fn write(
     Ok(object)
 }
 
+/// Writes the keys of one kind of event, given its payload.
+type WriteKeys = fn(&JsonObject) -> JsonObject;
+
+/// The events whose keys differ from those of the catalogue, except results of tools.
+const WRITERS: &[(EventKind, WriteKeys)] = &[
+    (EventKind::PreToolUse, tool_call),
+    (EventKind::PermissionRequest, |event| {
+        let mut call = tool_call(event);
+        call.insert("permission_suggestions".to_owned(), json!([]));
+        call
+    }),
+    (EventKind::UserPromptSubmit, |event| {
+        object([("prompt", get(event, "prompt"))])
+    }),
+    (EventKind::SessionStart, |event| {
+        object([("source", word(&get(event, "source"), SOURCES, "startup"))])
+    }),
+    (EventKind::SessionEnd, |event| {
+        object([("reason", word(&get(event, "reason"), REASONS, "other"))])
+    }),
+    (EventKind::Stop, |event| {
+        object([
+            ("stop_hook_active", get(event, "stop_hook_active")),
+            ("last_assistant_message", get(event, "response")),
+        ])
+    }),
+    (EventKind::SubagentStart, |event| {
+        object([
+            ("agent_id", get(event, "task_id")),
+            ("agent_type", get(event, "label")),
+        ])
+    }),
+    (EventKind::SubagentStop, |event| {
+        object([
+            ("stop_hook_active", false.into()),
+            ("agent_id", get(event, "task_id")),
+            ("agent_type", get(event, "label")),
+            ("last_assistant_message", get(event, "result")),
+        ])
+    }),
+    (EventKind::PreCompact, |event| {
+        object([
+            ("trigger", word(&get(event, "source"), TRIGGERS, "auto")),
+            ("custom_instructions", get(event, "custom_instructions")),
+        ])
+    }),
+    (EventKind::Notification, |event| {
+        object([
+            ("message", get(event, "message")),
+            ("notification_type", get(event, "kind")),
+        ])
+    }),
+];
+
 /// Returns the keys that are specific to the event.
 fn keys_of(
     own: &SettingsEvent,
     payload: &JsonObject,
     response: fn(&str, &JsonObject, String) -> Value,
 ) -> JsonObject {
-    let get = |key: &str| payload.get(key).cloned().unwrap_or_default();
-    let keys = if own.kind == EventKind::PreToolUse {
-        tool_call(payload)
-    } else if own.kind == EventKind::PermissionRequest {
-        let mut call = tool_call(payload);
-        call.insert("permission_suggestions".to_owned(), json!([]));
-        call
-    } else if own.kind == EventKind::PostToolUse {
-        result(own, payload, response)
-    } else if own.kind == EventKind::UserPromptSubmit {
-        object([("prompt", get("prompt"))])
-    } else if own.kind == EventKind::SessionStart {
-        object([("source", word(&get("source"), SOURCES, "startup"))])
-    } else if own.kind == EventKind::SessionEnd {
-        object([("reason", word(&get("reason"), REASONS, "other"))])
-    } else if own.kind == EventKind::Stop {
-        object([
-            ("stop_hook_active", get("stop_hook_active")),
-            ("last_assistant_message", get("response")),
-        ])
-    } else if own.kind == EventKind::SubagentStart {
-        object([("agent_id", get("task_id")), ("agent_type", get("label"))])
-    } else if own.kind == EventKind::SubagentStop {
-        object([
-            ("stop_hook_active", false.into()),
-            ("agent_id", get("task_id")),
-            ("agent_type", get("label")),
-            ("last_assistant_message", get("result")),
-        ])
-    } else if own.kind == EventKind::PreCompact {
-        object([
-            ("trigger", word(&get("source"), TRIGGERS, "auto")),
-            ("custom_instructions", get("custom_instructions")),
-        ])
-    } else if own.kind == EventKind::Notification {
-        object([
-            ("message", get("message")),
-            ("notification_type", get("kind")),
-        ])
-    } else {
+    let mut writers = WRITERS.iter();
+    let keys = match writers.find(|(kind, _)| *kind == own.kind) {
+        Some((_, keys)) => keys(payload),
+        None if own.kind == EventKind::PostToolUse => result(own, payload, response),
         // Other events are passed on as their host wrote them.
-        payload.clone()
+        None => payload.clone(),
     };
     keys.into_iter()
         .filter(|(_, value)| !value.is_null())
         .collect()
+}
+
+fn get(payload: &JsonObject, key: &str) -> Value {
+    payload.get(key).cloned().unwrap_or_default()
 }
 
 fn object<const N: usize>(entries: [(&str, Value); N]) -> JsonObject {
@@ -94,8 +116,7 @@ fn object<const N: usize>(entries: [(&str, Value); N]) -> JsonObject {
 
 fn tool_call(payload: &JsonObject) -> JsonObject {
     let keys = ["tool_name", "tool_input", "tool_use_id"];
-    let values = keys.map(|key| (key, payload.get(key).cloned().unwrap_or_default()));
-    object(values)
+    object(keys.map(|key| (key, get(payload, key))))
 }
 
 fn result(
@@ -115,8 +136,7 @@ fn result(
         let value = response(tool.unwrap_or_default(), input.unwrap_or(&none), text);
         keys.insert("tool_response".to_owned(), value);
     }
-    let duration = payload.get("duration_ms").cloned().unwrap_or_default();
-    keys.insert("duration_ms".to_owned(), duration);
+    keys.insert("duration_ms".to_owned(), get(payload, "duration_ms"));
     keys
 }
 

@@ -118,28 +118,33 @@ struct Answering<'a> {
 }
 
 impl Answering<'_> {
+    /// Denies what a hook wants to ask a person about, if it does.
+    fn deny_question(&mut self) {
+        let Decision::Ask { reason, by } = &self.verdict.decision else {
+            return;
+        };
+        let reason = match self.mode {
+            HostMode::Headless => {
+                format!("{reason} (a hook asks a person to decide, but no one can be asked)")
+            }
+            HostMode::Interactive => format!(
+                "{reason} ({} cannot ask you from a hook, so this is denied; to allow it, change the hook, or do \
+                 it yourself)",
+                self.host.title
+            ),
+        };
+        let by = by.clone();
+        self.stop_instead(HostEffect::Ask, reason);
+        if let Decision::Stop { by: slot, .. } = &mut self.verdict.decision {
+            *slot = by;
+        }
+    }
+
     /// Replaces an effect that the host does not honour, if the verdict has it.
     fn replace(&mut self, effect: HostEffect) {
         let title = self.host.title;
         match effect {
-            HostEffect::Ask => {
-                if let Decision::Ask { reason, by } = &self.verdict.decision {
-                    let reason = match self.mode {
-                        HostMode::Headless => format!(
-                            "{reason} (a hook asks a person to decide, but no one can be asked)"
-                        ),
-                        HostMode::Interactive => format!(
-                            "{reason} ({title} cannot ask you from a hook, so this is denied; to allow it, change \
-                             the hook, or do it yourself)"
-                        ),
-                    };
-                    let by = by.clone();
-                    self.stop_instead(effect, reason);
-                    if let Decision::Stop { by: slot, .. } = &mut self.verdict.decision {
-                        *slot = by;
-                    }
-                }
-            }
+            HostEffect::Ask => self.deny_question(),
             HostEffect::Rewrite => {
                 if self.verdict.input.take().is_some() {
                     let reason = format!("a hook changed the arguments, which {title} cannot run");

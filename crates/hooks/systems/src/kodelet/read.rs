@@ -55,15 +55,7 @@ fn effect(info: &EventInfo, answer: &mut Entries) -> Result<AnyEffect, ReadError
         return Ok(info.stopping_effect(reason.unwrap_or_default()));
     }
     let mut effect = AnyEffect::default();
-    match answer.take_value("input") {
-        None => {}
-        Some(input @ Value::Object(_)) => {
-            effect.rewrite.insert("whole_input".to_owned(), input);
-        }
-        Some(_) => {
-            return Err(ReadError::invalid("`input` is not a JSON object"));
-        }
-    }
+    rewrite_input(answer, &mut effect)?;
     if let Some(value) = answer.take_value("output") {
         output::read(&value, &mut effect)?;
     }
@@ -71,4 +63,16 @@ fn effect(info: &EventInfo, answer: &mut Entries) -> Result<AnyEffect, ReadError
     let texts = texts.unwrap_or_default().into_iter();
     effect.follow_up = texts.filter(|text| !text.trim().is_empty()).collect();
     Ok(effect)
+}
+
+/// Reads the key `input`, which replaces all arguments of a tool.
+pub(super) fn rewrite_input(answer: &mut Entries, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    match answer.take_value("input") {
+        None => Ok(()),
+        Some(input @ Value::Object(_)) => {
+            effect.rewrite.insert("whole_input".to_owned(), input);
+            Ok(())
+        }
+        Some(_) => Err(ReadError::invalid("`input` is not a JSON object")),
+    }
 }

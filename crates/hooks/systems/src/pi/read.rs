@@ -53,18 +53,24 @@ pub(super) fn read(event: &PiEvent, reply: &Reply<'_>) -> Result<AnyEffect, Read
     Ok(effect)
 }
 
+fn before_tree(fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
+    fields.cancel(effect)?;
+    effect.supply = fields.get("summary").map(summary).transpose()?;
+    let mut change = |own, theirs| rewrite(effect, own, fields.get(theirs));
+    change("custom_instructions", "customInstructions");
+    change("replace_instructions", "replaceInstructions");
+    change("label", "label");
+    Ok(())
+}
+
 fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), ReadError> {
     match answer {
         Answer::None | Answer::ProviderRequest => {}
         Answer::Directory => rewrite(effect, "default_directory", fields.get("sessionDir")),
         Answer::Discover => {
-            for (list, theirs) in [
-                ("skill_paths", "skillPaths"),
-                ("prompt_paths", "promptPaths"),
-                ("theme_paths", "themePaths"),
-            ] {
-                collect(effect, list, fields.get(theirs));
-            }
+            collect(effect, "skill_paths", fields.get("skillPaths"));
+            collect(effect, "prompt_paths", fields.get("promptPaths"));
+            collect(effect, "theme_paths", fields.get("themePaths"));
         }
         Answer::BeforeSwitch => fields.cancel(effect)?,
         Answer::BeforeFork => {
@@ -76,21 +82,7 @@ fn fill(answer: Answer, fields: &Fields, effect: &mut AnyEffect) -> Result<(), R
             fields.cancel(effect)?;
             effect.supply = fields.get("compaction").map(summary).transpose()?;
         }
-        Answer::BeforeTree => {
-            fields.cancel(effect)?;
-            effect.supply = fields.get("summary").map(summary).transpose()?;
-            rewrite(
-                effect,
-                "custom_instructions",
-                fields.get("customInstructions"),
-            );
-            rewrite(
-                effect,
-                "replace_instructions",
-                fields.get("replaceInstructions"),
-            );
-            rewrite(effect, "label", fields.get("label"));
-        }
+        Answer::BeforeTree => before_tree(fields, effect)?,
         Answer::Input => input(fields, effect)?,
         Answer::UserBash => effect.supply = fields.get("result").map(bash_result).transpose()?,
         Answer::BeforeAgentStart => {

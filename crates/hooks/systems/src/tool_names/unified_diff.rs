@@ -49,51 +49,49 @@ pub(crate) fn edits(diff: &str) -> Result<Vec<(String, String)>, Problem> {
         if is_blank || is_header {
             continue;
         }
-        let (mut olds, mut news) =
+        let counts =
             counts(line).ok_or_else(|| problem(at, line, "a change such as `@@ -1,2 +1,2 @@`"))?;
-        let (mut old, mut new) = (Vec::new(), Vec::new());
-        while olds > 0 || news > 0 {
-            let Some((at, line)) = lines.next() else {
-                return Err(format!(
-                    "the diff ends early: {olds} old and {news} new lines of the last change are missing"
-                ));
-            };
-            let mut rest = line.chars();
-            // Models often omit the space of an empty line.
-            let sign = rest.next().unwrap_or(' ');
-            let text = rest.as_str();
-            let mut take = |is_old: bool, is_new: bool| {
-                let left = |count: u64, is: bool| count.checked_sub(u64::from(is));
-                let (Some(o), Some(n)) = (left(olds, is_old), left(news, is_new)) else {
-                    return Err(problem(
-                        at,
-                        line,
-                        "the number of lines that the `@@` line states",
-                    ));
-                };
-                (olds, news) = (o, n);
-                if is_old {
-                    old.push(text);
-                }
-                if is_new {
-                    new.push(text);
-                }
-                Ok(())
-            };
-            match sign {
-                ' ' => take(true, true)?,
-                '-' => take(true, false)?,
-                '+' => take(false, true)?,
-                '\\' => {}
-                _ => return Err(problem(at, line, "a line that begins with ` `, `+` or `-`")),
-            }
-        }
-        edits.push((old.join("\n"), new.join("\n")));
+        edits.push(change(&mut lines, counts)?);
     }
     if edits.is_empty() {
         return Err("the diff has no change such as `@@ -1,2 +1,2 @@`".to_owned());
     }
     Ok(edits)
+}
+
+/// Reads the old and the new text of one change, given the number of lines of each.
+fn change<'a>(
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
+    (mut olds, mut news): (u64, u64),
+) -> Result<(String, String), Problem> {
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    while olds > 0 || news > 0 {
+        let Some((at, line)) = lines.next() else {
+            return Err(format!(
+                "the diff ends early: {olds} old and {news} new lines of the last change are missing"
+            ));
+        };
+        let mut rest = line.chars();
+        // Models often omit the space of an empty line.
+        let (is_old, is_new) = match rest.next().unwrap_or(' ') {
+            ' ' => (true, true),
+            '-' => (true, false),
+            '+' => (false, true),
+            '\\' => continue,
+            _ => return Err(problem(at, line, "a line that begins with ` `, `+` or `-`")),
+        };
+        let left = |count: u64, is: bool| count.checked_sub(u64::from(is));
+        (olds, news) = left(olds, is_old)
+            .zip(left(news, is_new))
+            .ok_or_else(|| problem(at, line, "the number of lines that the `@@` line states"))?;
+        if is_old {
+            old.push(rest.as_str());
+        }
+        if is_new {
+            new.push(rest.as_str());
+        }
+    }
+    Ok((old.join("\n"), new.join("\n")))
 }
 
 /// Returns how many old and new lines follow a line such as `@@ -1,2 +1,2 @@`.

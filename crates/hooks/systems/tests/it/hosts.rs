@@ -1,7 +1,7 @@
 //! Coding agents as hosts: recorded events are read, and verdicts are written in the host's form.
 //!
 //! `hosts/<name>/*.json` are events that the real agent sent. `read.txt` and `answers.txt` next to them are
-//! what is expected; set `TENTERHOOK_INTERNAL__UPDATE_DOCS=1` to write them again.
+//! what is expected.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,6 +19,8 @@ use tenterhook_systems::host::verdict::HostVerdict;
 use tenterhook_systems::host::{
     EventRole, HostAgent, HostCall, HostEvent, HostInput, HostMode, HostedEvent,
 };
+
+use crate::compare;
 
 /// An event that a real agent sent.
 #[derive(Debug, Deserialize)]
@@ -43,7 +45,14 @@ fn folder(host: &HostAgent) -> PathBuf {
 /// Returns the recorded events of a host with the names of their files.
 fn recorded(host: &HostAgent) -> Vec<(String, Recorded)> {
     let mut found = Vec::new();
-    for file in fs::read_dir(folder(host)).unwrap() {
+    let folder = folder(host);
+    assert!(
+        folder.exists(),
+        "{} is missing: record events of {} there",
+        folder.display(),
+        host.title
+    );
+    for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_some_and(|it| it == "json") {
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -65,20 +74,6 @@ fn read(host: &HostAgent, recorded: &Recorded) -> HostCall {
     (host.read)(event, &input).unwrap()
 }
 
-/// Compares a text with a golden file, or writes the file.
-fn compare(host: &HostAgent, file: &str, found: &str) {
-    let path = folder(host).join(file);
-    if std::env::var_os("TENTERHOOK_INTERNAL__UPDATE_DOCS").is_some() {
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        expected == found,
-        "{} is not up to date; found:\n{found}",
-        path.display()
-    );
-}
-
 #[test]
 fn every_recorded_event_is_read_as_the_right_event() {
     for host in HOSTS {
@@ -94,7 +89,7 @@ fn every_recorded_event_is_read_as_the_right_event() {
             let extra: Vec<&str> = origin.extra.keys().map(String::as_str).collect();
             writeln!(text, "  extra: {}", extra.join(", ")).unwrap();
         }
-        compare(host, "read.txt", &text);
+        compare(&folder(host).join("read.txt"), &text);
     }
 }
 
@@ -251,7 +246,7 @@ fn every_effect_is_written_in_the_form_of_the_host() {
             let printed = printed(&failure);
             writeln!(text, "failure: {printed}\n").unwrap();
         }
-        compare(host, "answers.txt", &text);
+        compare(&folder(host).join("answers.txt"), &text);
     }
 }
 
@@ -357,7 +352,7 @@ fn the_entries_of_every_event_are_written_for_the_configuration_of_the_host() {
             writeln!(text, "{name}: {path}").unwrap();
             write_entries(&mut text, host, form);
         }
-        compare(host, "installation.txt", &text);
+        compare(&folder(host).join("installation.txt"), &text);
     }
 }
 
@@ -601,7 +596,11 @@ fn a_redacted_secret_never_reaches_a_script_of_codex() {
 fn hooks_of_results_are_lost_exactly_in_hosts_that_keep_their_own_results() {
     let lost = |host: &&&HostAgent| host.lost_event(EventKind::ToolResponseTransform).is_some();
     let names: Vec<&str> = HOSTS.iter().filter(lost).map(|host| host.name).collect();
-    assert_eq!(names, ["cline", "droid", "goose", "kimi", "qwen"]);
+    assert_eq!(
+        names,
+        ["cline", "droid", "goose", "kimi", "qwen"],
+        "a new host is in this list if it cannot replace the result of a tool"
+    );
     for host in HOSTS {
         assert_eq!(
             host.lost_event(EventKind::PreToolUse),

@@ -203,11 +203,11 @@ fn add_sources(dir: &Path, found: &mut Vec<PathBuf>) {
 /// Returns the code of a file in lower case, without lines of comments and without its test module, which
 /// is at the end.
 fn code(text: &str) -> String {
-    let mut lines = text.lines().peekable();
+    let mut lines = text.lines();
     let mut code = String::new();
     while let Some(line) = lines.next() {
-        let is_next_module = lines.peek().is_some_and(|next| next.starts_with("mod "));
-        if line == "#[cfg(test)]" && is_next_module {
+        let item = lines.clone().find(|next| !next.starts_with("#["));
+        if line == "#[cfg(test)]" && item.is_some_and(|item| item.starts_with("mod ")) {
             break;
         }
         if !line.trim_start().starts_with("//") {
@@ -263,7 +263,7 @@ fn a_system_is_named_in_its_folder_only() {
 
 #[test]
 fn comments_and_test_modules_are_not_code() {
-    let text = "//! Kodelet.\nfn a() {}\n    // kodelet\n#[cfg(test)]\nfn b() { \"Morphix\" }\n#[cfg(test)]\nmod tests {\n    kodelet\n}\n";
+    let text = "//! Kodelet.\nfn a() {}\n    // kodelet\n#[cfg(test)]\nfn b() { \"Morphix\" }\n#[cfg(test)]\n#[cfg(unix)]\nmod tests {\n    kodelet\n}\n";
     assert_eq!(
         code(text),
         "fn a() {}\n#[cfg(test)]\nfn b() { \"morphix\" }\n"

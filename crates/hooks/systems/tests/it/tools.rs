@@ -178,7 +178,10 @@ fn every_row_is_read_in_both_directions() {
         let viewed: BTreeSet<&str> = rows(system).iter().map(|row| row.tool).collect();
         for tool in viewed {
             let is_tested = table.iter().any(|row| row.0 == tool && row.2 == system);
-            assert!(is_tested, "{system}: {tool}");
+            assert!(
+                is_tested,
+                "`VIEWS` lacks a call to `{tool}` of {system}; add a row"
+            );
         }
     }
 }

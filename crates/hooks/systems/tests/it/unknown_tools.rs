@@ -33,6 +33,11 @@ impl AgentTools {
     fn of(host: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let path = folder.join(host.replace('-', "_")).join("tools.json");
+        assert!(
+            path.exists(),
+            "{} is missing: list the tools that {host} offers to models there",
+            path.display()
+        );
         let text = fs::read_to_string(&path).unwrap();
         serde_json::from_str(&text).unwrap()
     }

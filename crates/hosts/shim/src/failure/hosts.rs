@@ -1,4 +1,4 @@
-//! The denials of all hosts. A test of `tenterhook-daemon` writes this file.
+//! The denials of all hosts. A test of `tenterhook-systems` writes this file.
 
 use super::form::{GateFailure, HostFailures};
 

@@ -73,24 +73,27 @@ impl KeySequences {
     }
 }
 
+/// Reads a pasted text up to the sequence that ends it.
+fn pasted(bytes: &[u8]) -> Head {
+    let mut places = 0..bytes.len();
+    let ends = |at: &usize| {
+        let rest = bytes.get(*at..).unwrap_or_default();
+        rest.starts_with(PASTE_ENDS) || rest.first() == Some(&CTRL_C)
+    };
+    match places.find(ends) {
+        // Pasted text has no Ctrl-C, so the end of the text is missing.
+        Some(at) if bytes.get(at) == Some(&CTRL_C) => Head::Key(at),
+        Some(at) => Head::Key(at + PASTE_ENDS.len()),
+        None => Head::Incomplete,
+    }
+}
+
 fn head(bytes: &[u8]) -> Head {
     match bytes {
         [] | [0x1b] => Head::Incomplete,
         // Escape, before another sequence.
         [0x1b, 0x1b, ..] => Head::Key(1),
-        [0x1b, b'[', ..] if bytes.starts_with(PASTE_BEGINS) => {
-            let mut places = 0..bytes.len();
-            let ends = |at: &usize| {
-                let rest = bytes.get(*at..).unwrap_or_default();
-                rest.starts_with(PASTE_ENDS) || rest.first() == Some(&CTRL_C)
-            };
-            match places.find(ends) {
-                // Pasted text has no Ctrl-C, so the end of the text is missing.
-                Some(at) if bytes.get(at) == Some(&CTRL_C) => Head::Key(at),
-                Some(at) => Head::Key(at + PASTE_ENDS.len()),
-                None => Head::Incomplete,
-            }
-        }
+        [0x1b, b'[', ..] if bytes.starts_with(PASTE_BEGINS) => pasted(bytes),
         [0x1b, b'[', rest @ ..] => {
             let last = rest.iter().position(|byte| matches!(byte, 0x40..=0x7e));
             last.map_or(Head::Incomplete, |at| Head::Key(at + 3))

@@ -45,72 +45,60 @@ impl Terminal {
         }
     }
 
+    fn print_question(&self, question: &str, rest: &str) {
+        let mark = styled(style::CARE, "?");
+        self.print_line(&format!("{mark} {}{rest}", escape_indented(question, 4)));
+    }
+
+    async fn ask_yes_or_no(&self) -> Option<String> {
+        loop {
+            let answer = self.ask("  [y]es or [n]o: ").await?;
+            match answer.to_lowercase().as_str() {
+                "y" | "yes" => return Some("yes".to_owned()),
+                "n" | "no" => return Some("no".to_owned()),
+                _ => self.print_line("  answer y or n"),
+            }
+        }
+    }
+
+    async fn ask_for_option(&self, options: &[String]) -> Option<String> {
+        for (place, option) in options.iter().enumerate() {
+            self.print_line(&format!("  {}. {}", place + 1, escape_indented(option, 5)));
+        }
+        loop {
+            let answer = self.ask("  which one? Enter for none: ").await?;
+            let chosen = answer.parse::<usize>().ok();
+            let chosen = chosen.and_then(|number| options.get(number.checked_sub(1)?));
+            match chosen {
+                Some(option) => return Some(option.clone()),
+                None if answer.is_empty() => return None,
+                None => self.print_line(&format!("  answer with a number up to {}", options.len())),
+            }
+        }
+    }
+
     /// Asks a script's question. Returns `None` if there is no answer, for example at the end of stdin.
     pub(super) async fn ask_for_script(&self, question: &ScriptQuestion) -> Option<String> {
         match question {
             ScriptQuestion::Confirm { title, message } => {
                 let parts = [title.as_str(), message].into_iter();
                 let text = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>();
-                let text = text.join(": ");
-                self.print_line(&format!(
-                    "{} {}",
-                    styled(style::CARE, "?"),
-                    escape_indented(&text, 4)
-                ));
-                loop {
-                    let answer = self.ask("  [y]es or [n]o: ").await?;
-                    match answer.to_lowercase().as_str() {
-                        "y" | "yes" => return Some("yes".to_owned()),
-                        "n" | "no" => return Some("no".to_owned()),
-                        _ => self.print_line("  answer y or n"),
-                    }
-                }
+                self.print_question(&text.join(": "), "");
+                self.ask_yes_or_no().await
             }
             ScriptQuestion::Select { title, options } => {
-                self.print_line(&format!(
-                    "{} {}",
-                    styled(style::CARE, "?"),
-                    escape_indented(title, 4)
-                ));
-                for (place, option) in options.iter().enumerate() {
-                    self.print_line(&format!("  {}. {}", place + 1, escape_indented(option, 5)));
-                }
-                loop {
-                    let answer = self.ask("  which one? Enter for none: ").await?;
-                    let chosen = answer
-                        .parse::<usize>()
-                        .ok()
-                        .and_then(|at| at.checked_sub(1));
-                    match chosen.and_then(|at| options.get(at)) {
-                        Some(option) => return Some(option.clone()),
-                        None if answer.is_empty() => return None,
-                        None => {
-                            self.print_line(&format!(
-                                "  answer with a number up to {}",
-                                options.len()
-                            ));
-                        }
-                    }
-                }
+                self.print_question(title, "");
+                self.ask_for_option(options).await
             }
             ScriptQuestion::Input { title, placeholder } => {
                 let before = placeholder
                     .as_ref()
                     .map(|text| format!(" [{}]", escape_indented(text, 4)));
-                let before = before.unwrap_or_default();
-                self.print_line(&format!(
-                    "{} {}{before}",
-                    styled(style::CARE, "?"),
-                    escape_indented(title, 4)
-                ));
+                self.print_question(title, &before.unwrap_or_default());
                 self.ask("  answer: ").await
             }
             ScriptQuestion::Editor { title, text } => {
-                self.print_line(&format!(
-                    "{} {}",
-                    styled(style::CARE, "?"),
-                    escape_indented(title, 4)
-                ));
+                self.print_question(title, "");
                 if self.has_editor() {
                     self.print_line("  Alt-Enter begins a new line, Enter ends the text.");
                 } else if !text.is_empty() {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use tenterhook_engine::EventKind;
-use tenterhook_systems::SYSTEMS;
 use tenterhook_systems::form::system_event_names;
 use tenterhook_systems::tools::{NATIVE_SYSTEM, ToolRow};
+use tenterhook_systems::{HookSystem, SYSTEMS};
 
 use crate::reference::field::{FieldRow, ObjectType};
 use crate::reference::group::{GROUPS, Group};
@@ -115,23 +115,27 @@ pub fn tools() -> String {
         text.push('\n');
     }
     for system in SYSTEMS {
-        line(&mut text, &format!("## {}\n", system.name));
-        let header = "| its tool | canonical | its arguments | declared in |\n|---|---|---|---|";
-        line(&mut text, header);
-        for row in system.tools.rows {
-            let (when, arguments) = row.describe();
-            let ToolRow {
-                name,
-                tool,
-                reference,
-                ..
-            } = row;
-            let row = format!("| `{name}`{when} | `{tool}` | {arguments} | {reference} |");
-            line(&mut text, &row);
-        }
-        text.push('\n');
+        add_tools_of(system, &mut text);
     }
     text
+}
+
+fn add_tools_of(system: &HookSystem, text: &mut String) {
+    line(text, &format!("## {}\n", system.name));
+    let header = "| its tool | canonical | its arguments | declared in |\n|---|---|---|---|";
+    line(text, header);
+    for row in system.tools.rows {
+        let (when, arguments) = row.describe();
+        let ToolRow {
+            name,
+            tool,
+            reference,
+            ..
+        } = row;
+        let row = format!("| `{name}`{when} | `{tool}` | {arguments} | {reference} |");
+        line(text, &row);
+    }
+    text.push('\n');
 }
 
 /// Writes the table of the names that one form has for events.

@@ -91,8 +91,14 @@ fn every_host_has_a_page_with_its_table() {
         .collect();
     let found = fs::read_dir(folder().join("../how-to/hosts")).unwrap();
     let found = found.map(|entry| entry.unwrap().file_name().display().to_string());
-    assert_eq!(found.collect::<BTreeSet<String>>(), names);
+    assert_eq!(
+        found.collect::<BTreeSet<String>>(),
+        names,
+        "`docs/how-to/hosts` has one page for each host: copy the page of a similar one"
+    );
+    let readme = fs::read_to_string(folder().join("../../README.md")).unwrap();
     for host in HOSTS {
+        assert!(readme.contains(host.title), "README lacks {}", host.title);
         let path = format!("../how-to/hosts/{}.md", host.name);
         compare_part(&path, &host_table(host));
         let page = fs::read_to_string(folder().join(&path)).unwrap();

@@ -1,7 +1,6 @@
 //! Reads the answer of an extension.
 
 use serde::Deserialize;
-use serde_json::Value;
 use tenterhook_engine::event::BeforeAgentStart;
 use tenterhook_engine::{EventInfo, EventKind, EventRef, ReadError, Reply, ToolNames as _};
 use tenterhook_protocol::AnyEffect;
@@ -9,6 +8,7 @@ use tenterhook_protocol::AnyEffect;
 use super::event::{EVENTS, row};
 use crate::entries::Entries;
 use crate::kodelet::output;
+use crate::kodelet::read::rewrite_input;
 use crate::kodelet::tools::TOOLS;
 use crate::reply::returned_json;
 
@@ -32,15 +32,7 @@ pub(super) fn read(
     if let Some(message) = answer.take::<String>("message")? {
         effect.rewrite.insert("text".to_owned(), message.into());
     }
-    match answer.take_value("input") {
-        None => {}
-        Some(input @ Value::Object(_)) => {
-            effect.rewrite.insert("whole_input".to_owned(), input);
-        }
-        Some(_) => {
-            return Err(ReadError::invalid("`input` is not a JSON object"));
-        }
-    }
+    rewrite_input(&mut answer, &mut effect)?;
     if let Some(value) = answer.take_value("output") {
         if info.kind == EventKind::ToolExecutionUpdate {
             return Err(ReadError::invalid(
@@ -56,17 +48,7 @@ pub(super) fn read(
             .extend(prompt.map(|text| ("system_prompt".to_owned(), text.into())));
     }
     if let Some(tools) = answer.take::<Tools>("tools")? {
-        for (list, names) in [
-            ("disabled_tools", tools.disable),
-            ("enabled_tools", tools.enable),
-        ] {
-            let names = distinct(names.unwrap_or_default());
-            let names = names.iter().map(|name| TOOLS.canonical_name(name));
-            let names: Vec<&str> = names.collect();
-            if !names.is_empty() {
-                effect.collect.insert(list.to_owned(), names.into());
-            }
-        }
+        tools.select(&mut effect);
     }
     let texts: Option<Vec<String>> = answer.take("followUpMessages")?;
     let texts = texts.unwrap_or_default().into_iter();
@@ -125,6 +107,23 @@ struct Tools {
     disable: Option<Vec<String>>,
     #[serde(default)]
     enable: Option<Vec<String>>,
+}
+
+impl Tools {
+    /// Adds the tools to the lists of the event, under their canonical names.
+    fn select(self, effect: &mut AnyEffect) {
+        for (list, names) in [
+            ("disabled_tools", self.disable),
+            ("enabled_tools", self.enable),
+        ] {
+            let names = distinct(names.unwrap_or_default());
+            let names = names.iter().map(|name| TOOLS.canonical_name(name));
+            let names: Vec<&str> = names.collect();
+            if !names.is_empty() {
+                effect.collect.insert(list.to_owned(), names.into());
+            }
+        }
+    }
 }
 
 /// Returns the names without spaces around them and without duplicates, in the same order.

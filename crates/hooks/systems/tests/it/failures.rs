@@ -7,13 +7,15 @@ use std::path::Path;
 use tenterhook_shim::failure::{HOST_FAILURES, REASON};
 use tenterhook_systems::HOSTS;
 
+use crate::UPDATE;
+
 /// The file with the table, from the folder of this crate.
-const FILE: &str = "../shim/src/failure/hosts.rs";
+const FILE: &str = "../../hosts/shim/src/failure/hosts.rs";
 
 /// Returns the file with the table as it must be, before formatting.
 fn expected_file() -> String {
     let mut table = String::from(
-        "//! The denials of all hosts. A test of `tenterhook-daemon` writes this file.\n\n\
+        "//! The denials of all hosts. A test of `tenterhook-systems` writes this file.\n\n\
          use super::form::{GateFailure, HostFailures};\n\n/// The failures of all hosts.\n\
          pub static HOST_FAILURES: &[HostFailures] = &[\n",
     );
@@ -62,14 +64,14 @@ fn the_shim_fails_as_each_host_wants() {
         }
     }
     let known = HOST_FAILURES.len();
-    if std::env::var_os("TENTERHOOK_INTERNAL__UPDATE_DOCS").is_some() {
+    if std::env::var_os(UPDATE).is_some() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
         fs::write(path, expected_file()).unwrap();
     } else {
         assert!(
             wrong.is_empty() && known == HOSTS.len(),
             "{wrong:?} differ, and the table has {known} hosts; run `cargo fmt` after \
-             `TENTERHOOK_INTERNAL__UPDATE_DOCS=1 cargo test -p tenterhook-daemon --test it`"
+             `{UPDATE}=1 cargo test -p tenterhook-systems --test it`"
         );
     }
 }

@@ -1,5 +1,6 @@
-//! Writes the records of an engine to a file, with one JSON object per line.
+//! Writes the records of an engine to a file, with one JSON object per line and without secrets.
 //!
+//! The [`Redactor`] finds the secrets. It also serves everything else that shows or stores text.
 //! The record format is defined in `tenterhook-protocol`, and the trait that a journal implements
 //! in `tenterhook-engine`.
 //!
@@ -21,7 +22,8 @@
 
 #![forbid(unsafe_code)]
 
-mod redaction;
+mod redacted_record;
+mod redactor;
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -37,9 +39,10 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::redaction::withheld;
+use crate::redacted_record::withheld;
 
-pub use crate::redaction::{RedactingJournal, redacted_line};
+pub use crate::redacted_record::{RedactingJournal, redacted_line};
+pub use crate::redactor::{Redactor, Secret};
 
 /// The number of dispatches that may wait for the disk before the next dispatch has to wait.
 const QUEUED_DISPATCHES: usize = 256;

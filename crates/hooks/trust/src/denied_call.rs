@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tenterhook_engine::HookDenial;
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::excerpt::omit_middle;
-use tenterhook_redaction::Redactor;
 
 use crate::covered_file::hex;
 

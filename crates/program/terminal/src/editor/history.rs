@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use reedline::{
     FileBackedHistory, HistoryItem, HistoryItemId, HistorySessionId, Result, SearchQuery,
 };
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 /// The maximum number of lines that are kept.
 const MAX: usize = 1000;

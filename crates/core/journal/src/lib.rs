@@ -35,6 +35,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
+use tenterhook_files::{make_private, private_options};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -85,12 +86,8 @@ impl FileJournal {
             source,
         };
         if let Some(folder) = path.parent() {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
             // No one else may replace the folder, whatever the umask is.
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder).map_err(failed)?;
+            make_private(folder).map_err(failed)?;
         }
         // Opening a FIFO would wait for a reader, and writing would wait until the reader reads on.
         if std::fs::metadata(&path).is_ok_and(|found| is_fifo(found.file_type())) {
@@ -159,11 +156,7 @@ impl FileJournal {
 }
 
 fn open_to_append(path: &Path) -> io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private_options().create(true).append(true).open(path)
 }
 
 /// Returns whether a file was moved away from its path, as programs do that rotate logs.

@@ -71,7 +71,6 @@ pub mod media_folder;
 pub mod message;
 pub mod outlet;
 pub mod pairing;
-mod private_folder;
 pub mod rate;
 pub mod secret;
 pub mod settings;

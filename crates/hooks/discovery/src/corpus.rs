@@ -14,10 +14,10 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
 use tenterhook_engine::{Layer, error_chain};
+use tenterhook_files::read_whole;
 use tenterhook_hookfile::{LoadError, Severity, is_cases_file};
 use tenterhook_systems::hook_folder::{FolderFiles, FolderKind, PackageSearch};
 use tenterhook_systems::{SYSTEMS, kind_of_file, native};
-use tenterhook_trust::read_whole;
 
 use crate::folder::{FileState, FolderHooks, FolderSearch};
 use crate::load::load_file;

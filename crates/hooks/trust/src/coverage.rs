@@ -20,10 +20,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::covered_file::{CoveredFile, hex_digest};
+use tenterhook_files::{hex_digest, may_execute};
+
+use crate::covered_file::CoveredFile;
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
-use crate::private_file::may_execute;
 use crate::project::{is_hook_folder, normalized, plain_join, shown};
 
 /// The largest number of files that one approval of an extension covers.

@@ -20,11 +20,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenterhook_engine::journal::{ExceptionDetails, ExceptionScope};
 use tenterhook_engine::{DenialRuling, Exception, Exceptions, HookDenial, Layer, error_chain};
+use tenterhook_files::{read_whole, write_private};
 use tokio::task::spawn_blocking;
 
 use crate::denied_call::{DenialId, DeniedCall};
 use crate::error::TrustError;
-use crate::private_file::{check_owner, read_whole, write_private};
+use crate::file_owner::check_owner;
 use crate::project::{repository_root, resolved};
 
 /// The maximum number of denials that are remembered.

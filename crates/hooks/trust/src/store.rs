@@ -15,19 +15,22 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use tenterhook_files::{
+    FileLock, hex_digest, is_unfinished, lock_file, make_private, read_whole, write_private,
+};
 
 use crate::book::{Book, Kept, VERSION, read_book};
 use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
-use crate::covered_file::{CoveredFile, hex_digest};
+use crate::covered_file::CoveredFile;
 use crate::error::TrustError;
 use crate::file_memory::{FileMemory, FileStamp};
+use crate::file_owner::{check_owner, current_user};
 use crate::item::{ApprovalItem, HookOrder};
 use crate::parallel::map_parallel;
-use crate::private_file::{check_owner, current_user, make_private, read_whole, write_private};
 use crate::project::Project;
 use crate::project_hook::TrustState;
 use crate::record::{ApprovalRecord, RepositoryIdentity};
@@ -42,8 +45,6 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const COPIES_KEPT: Duration = Duration::from_hours(7 * 24);
 /// How long a process may take to write one copy.
 const WRITING: Duration = Duration::from_mins(1);
-/// How long to wait before trying the lock again.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The approvals of this user, as they were when this value was opened. The default has none.
 #[derive(Debug, Default)]
@@ -599,31 +600,15 @@ impl Approvals {
         }
     }
 
-    fn lock(&self) -> Result<File, TrustError> {
+    fn lock(&self) -> Result<FileLock, TrustError> {
         let refused = |source| TrustError::file(&self.dir, source);
         make_private(&self.dir).map_err(refused)?;
         check_owner(&self.dir)?;
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.dir.join("lock"))
-            .map_err(refused)?;
-        let began = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(fs::TryLockError::Error(source)) => return Err(refused(source)),
-                Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                    std::thread::sleep(LOCK_PAUSE);
-                }
-                Err(fs::TryLockError::WouldBlock) => {
-                    return Err(TrustError::Busy {
-                        path: self.dir.clone(),
-                    });
-                }
-            }
-        }
+        let path = self.dir.join("lock");
+        let lock = lock_file(&path).and_then(|file| FileLock::wait(file, LOCK_WAIT));
+        lock.map_err(refused)?.ok_or_else(|| TrustError::Busy {
+            path: self.dir.clone(),
+        })
     }
 
     fn write(&mut self) -> Result<(), TrustError> {
@@ -686,10 +671,9 @@ fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
 /// Returns whether another process may just be writing this copy: a file with a temporary name is renamed when
 /// it is complete.
 fn is_being_written(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
     let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let is_new = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING));
-    name.as_encoded_bytes().starts_with(b".tmp") && is_new
+    is_unfinished(path) && is_new
 }
 
 fn is_old(path: &Path) -> bool {

@@ -243,7 +243,7 @@ impl PlaceStatus {
                 match read(&path)? {
                     None => self.missing.push(name),
                     Some(bytes) if bytes == file.text.as_bytes() => count += 1,
-                    Some(bytes) if as_written == Some(&tenterhook_trust::hex_digest(&bytes)) => {
+                    Some(bytes) if as_written == Some(&tenterhook_files::hex_digest(&bytes)) => {
                         count += 1;
                         self.outdated.push(name);
                     }

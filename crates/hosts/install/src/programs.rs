@@ -15,8 +15,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{make_private, read_whole, write_private};
 use tenterhook_shim::folders_file::FOLDERS_FILE;
-use tenterhook_trust::{read_whole, write_private};
 
 use crate::install_error::InstallError;
 use crate::machine::{Machine, PROGRAM, SHIM, is_program};
@@ -70,7 +70,7 @@ impl SourcePrograms {
 pub(crate) fn install(machine: &Machine) -> Result<bool, InstallError> {
     let bin = machine.bin();
     let versions = bin.join(VERSIONS);
-    create_private(&versions).map_err(InstallError::write(&versions))?;
+    make_private(&versions).map_err(InstallError::write(&versions))?;
     remove_versions(&versions, |name| !is_unfinished(name));
     let mut is_changed = write_folders(machine)?;
     let source = SourcePrograms::find(machine);
@@ -184,13 +184,6 @@ fn write_folders(machine: &Machine) -> Result<bool, InstallError> {
     }
     write_private(&path, text.as_bytes(), 0o600).map_err(InstallError::write(&path))?;
     Ok(true)
-}
-
-fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
 }
 
 fn is_unfinished(name: &OsStr) -> bool {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tenterhook_trust::{check_owner, hex_digest, read_whole, write_private};
+use tenterhook_files::{hex_digest, read_whole, write_private};
+use tenterhook_trust::check_owner;
 
 use crate::install_error::InstallError;
 

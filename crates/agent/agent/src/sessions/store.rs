@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::hex_digest;
 use tenterhook_protocol::{Role, SessionId, message_extra};
 
 use crate::sessions::entry_kind::MESSAGE;
@@ -295,9 +295,9 @@ fn is_plain(c: char) -> bool {
 
 /// Returns a short hash as hex digits.
 fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    let mut digits = hex_digest(bytes);
+    digits.truncate(16);
+    digits
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use tenterhook_files::read_whole;
 use tenterhook_hookfile::link::{dead_link, dead_target};
 use tenterhook_hookfile::{BrokenSource, Fault, is_cases_file, misnamed_as_cases};
 use tenterhook_systems::hook_folder::{
     FolderFiles, FolderKind, MAX_FILES, PackageSearch, ScriptPackage,
 };
-use tenterhook_trust::{CoverageBudget, ExtensionFolder, Trust, TrustState, read_whole};
+use tenterhook_trust::{CoverageBudget, ExtensionFolder, Trust, TrustState};
 
 use super::candidate::{Candidate, Step};
 use super::found_file::FileState;

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tenterhook_agent::CancellationToken;
 use tenterhook_discovery::Loaded;
 use tenterhook_engine::{EventName, HookSpec, JsonObject};
+use tenterhook_files::open_itself;
 use tenterhook_systems::example;
 use tenterhook_systems::form::Form;
 use tenterhook_systems::tools::CANONICAL_TOOLS;
-use tenterhook_trust::open_itself;
 
 use crate::blocking::run_blocking;
 use crate::error::CliError;

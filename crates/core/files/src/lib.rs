@@ -7,6 +7,7 @@
 //! | be the only process that does something | [`FileLock`] |
 //! | know whether content changed | [`hex_digest`], [`HashingReader`] |
 //! | read a file that others can replace | [`read_whole`], [`open_itself`] |
+//! | list a folder, or search the folders below it | [`entries`], [`readable_entries`], [`FolderWalk`] |
 //!
 //! This crate decides nothing: what a file contains and who may write it is the business of its callers.
 //!
@@ -33,6 +34,7 @@ mod lock;
 mod private;
 mod regular_file;
 mod unfinished_file;
+mod walk;
 
 pub use content_hash::{HashingReader, hex, hex_digest};
 pub use lock::{FileLock, is_locked, lock_file};
@@ -41,3 +43,4 @@ pub use regular_file::{may_execute, open_itself, read_whole};
 pub use unfinished_file::{
     Durability, UnfinishedFile, is_unfinished, replace_file, sync_folder, write_private,
 };
+pub use walk::{FolderWalk, WalkError, entries, readable_entries};

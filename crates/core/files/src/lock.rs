@@ -91,7 +91,7 @@ mod tests {
         assert!(FileLock::try_lock(open()).unwrap().is_none());
         assert!(FileLock::wait(open(), Duration::ZERO).unwrap().is_none());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| FileLock::wait(open(), Duration::from_secs(60)));
+            let waiting = scope.spawn(|| FileLock::wait(open(), Duration::from_mins(1)));
             drop(lock);
             assert!(waiting.join().unwrap().unwrap().is_some());
         });

@@ -34,7 +34,7 @@ fn check_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let found = fs::symlink_metadata(folder)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();
-    if found.is_dir() && is_own && found.mode() & 0o077 == 0 {
+    if found.is_dir() && is_own && found.mode().trailing_zeros() >= 6 {
         return Ok(());
     }
     let message = format!(
@@ -64,7 +64,8 @@ pub fn private_options() -> OpenOptions {
     options
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

@@ -71,3 +71,32 @@ pub fn may_execute(metadata: &fs::Metadata) -> bool {
         metadata.is_file()
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_a_folder_a_link_and_a_huge_file_are_refused_without_waiting() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        File::create(at("huge")).unwrap().set_len(1 << 42).unwrap();
+        // The target of a link may be read, but not in the belief that it is the file itself.
+        let expected = [
+            ("file", true, true),
+            ("link", true, false),
+            ("pipe", false, false),
+            (".", false, false),
+            ("huge", false, true),
+        ];
+        for (name, is_read, is_opened) in expected {
+            assert_eq!(read_whole(&at(name)).is_ok(), is_read, "{name}");
+            assert_eq!(open_itself(&at(name)).is_ok(), is_opened, "{name}");
+        }
+        assert_eq!(read_whole(&at("file")).unwrap(), (b"text".to_vec(), false));
+    }
+}

@@ -35,7 +35,7 @@ impl UnfinishedFile {
         Self::create_in(path, Builder::new().prefix(PREFIX))
     }
 
-    /// Creates an unfinished file whose name is that of the path with one more extension, so that the next attempt or a
+    /// Creates an unfinished file whose name has one more extension than the path, so that the next attempt or a
     /// clean-up finds what a killed process left. It replaces an earlier one. A link with this name is not followed.
     pub fn create_with_extension(path: &Path, extension: &str) -> io::Result<Self> {
         let unfinished = path.with_added_extension(extension);

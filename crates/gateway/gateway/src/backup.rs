@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tar::{Builder, Header};
 use tempfile::TempDir;
 use tenterhook_channel::store::{STORE_FILE, Store, StoreError};
-use tenterhook_files::{Durability, HashingReader, UnfinishedFile};
+use tenterhook_files::{Durability, HashingReader, UnfinishedFile, entries};
 use thiserror::Error;
 
 use crate::gateway::MEDIA_FOLDER;
@@ -201,14 +201,9 @@ fn list(
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Result<Vec<Source>, BackupError> {
     let failed = || BackupError::file(folder);
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        // The folder is created with its first file.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
-    };
     let mut sources = Vec::new();
-    for entry in entries {
+    // The folder is created with its first file.
+    for entry in entries(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
         let path = entry.path();
         if let Some(name) = path.file_name().and_then(|name| name.to_str())

@@ -19,7 +19,8 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use tenterhook_files::{
-    FileLock, hex_digest, is_unfinished, lock_file, make_private, read_whole, write_private,
+    FileLock, entries, hex_digest, is_unfinished, lock_file, make_private, read_whole,
+    readable_entries, write_private,
 };
 
 use crate::book::{Book, Kept, VERSION, read_book};
@@ -590,10 +591,11 @@ impl Approvals {
             blobs.chain(of_project)
         });
         let used: BTreeSet<PathBuf> = used.collect();
-        let below = |name: &str| entries(&self.dir.join(name)).into_iter();
+        let paths = |dir: &Path| readable_entries(dir).map(|entry| entry.path());
+        let below = |name: &str| paths(&self.dir.join(name));
         let blobs = below(HOOK_FILES).chain(below(COVERED));
         let projects = below("stamps").chain(below("files"));
-        for path in blobs.chain(projects.flat_map(|project| entries(&project))) {
+        for path in blobs.chain(projects.flat_map(|project| paths(&project))) {
             if !used.contains(&path) && is_old(&path) {
                 let _gone = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
             }
@@ -646,11 +648,7 @@ fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
     let mut folders = vec![folder.to_owned()];
     while let Some(dir) = folders.pop() {
         let refused = |source| TrustError::file(&dir, source);
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(refused)?,
-        };
-        for entry in entries {
+        for entry in entries(&dir).map_err(refused)? {
             let entry = entry.map_err(refused)?;
             let path = entry.path();
             if entry.file_type().map_err(refused)?.is_dir() {
@@ -679,9 +677,4 @@ fn is_being_written(path: &Path) -> bool {
 fn is_old(path: &Path) -> bool {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
     modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > COPIES_KEPT))
-}
-
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tenterhook_files::{FileLock, hex_digest, lock_file, make_private};
+use tenterhook_files::{FileLock, hex_digest, lock_file, make_private, write_private};
 use tenterhook_systems::host::HostAgent;
 
 use crate::install_error::InstallError;
@@ -133,7 +133,7 @@ impl Installer {
         }
         let bytes = change.before.as_deref().unwrap_or_default();
         let path = self.kept_copy(change);
-        tenterhook_files::write_private(&path, bytes, 0o600).map_err(InstallError::write(&path))
+        write_private(&path, bytes, 0o600).map_err(InstallError::write(&path))
     }
 
     /// Returns where [`apply`](Self::apply) keeps a copy of a changed file that it deletes.

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use tenterhook_files::{make_private, read_whole, write_private};
+use tenterhook_files::{make_private, read_whole, readable_entries, write_private};
 use tenterhook_shim::folders_file::FOLDERS_FILE;
 
 use crate::install_error::InstallError;
@@ -192,7 +192,7 @@ fn is_unfinished(name: &OsStr) -> bool {
 
 /// Removes all folders of versions, except some. One that stays is only wasted space.
 fn remove_versions(versions: &Path, is_kept: impl Fn(&OsStr) -> bool) {
-    for entry in fs::read_dir(versions).into_iter().flatten().flatten() {
+    for entry in readable_entries(versions) {
         if !is_kept(&entry.file_name()) {
             let _gone = fs::remove_dir_all(entry.path());
         }

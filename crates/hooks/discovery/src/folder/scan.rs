@@ -213,13 +213,8 @@ fn scan_folder(
 
 /// Returns the files directly in a folder, in the byte order of their names.
 fn plain_files(folder: &HookFolder, is_own: impl Fn(&Path) -> bool) -> Result<Vec<Group>, Fault> {
-    let entries = match fs::read_dir(&folder.dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(&error)),
-    };
     let mut paths = Vec::new();
-    for entry in entries {
+    for entry in tenterhook_files::entries(&folder.dir).map_err(|error| unreadable(&error))? {
         let entry = entry.map_err(|error| unreadable(&error))?;
         if paths.len() == MAX_FILES {
             return Err(too_many_files_in_folder());

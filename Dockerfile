@@ -21,7 +21,7 @@ RUN apt-get update \
     && useradd --create-home --uid 1000 tenterhook \
     && install -d -o tenterhook -g tenterhook /work
 COPY --from=build /out/ /usr/local/bin/
-COPY LICENSE-MIT LICENSE-APACHE crates/core/redaction/src/rules/gitleaks.LICENSE /usr/local/share/doc/tenterhook/
+COPY LICENSE-MIT LICENSE-APACHE crates/core/journal/src/rules/gitleaks.LICENSE /usr/local/share/doc/tenterhook/
 USER 1000:1000
 WORKDIR /work
 ENTRYPOINT ["tenterhook"]

@@ -16,7 +16,7 @@ const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 const MAIN = path.join(ROOT, 'sdk/javascript/tenterhook');
 const LICENCES = ['LICENSE-MIT', 'LICENSE-APACHE'];
 /** The rules for secrets that the program carries have a licence of their own. */
-const RULES_LICENCE = 'crates/core/redaction/src/rules/gitleaks.LICENSE';
+const RULES_LICENCE = 'crates/core/journal/src/rules/gitleaks.LICENSE';
 
 /** An error that needs no stack. */
 class Refused extends Error {}

@@ -7,17 +7,18 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
 use serde::{Deserialize, Serialize};
+use tenterhook_files::{FileLock, read_whole, write_private};
 use tenterhook_setup::data_dir::passphrase_places;
 use tenterhook_setup::error::CliError;
 use tenterhook_setup::exit::Exit;
 use tenterhook_setup::warning::warn;
 use tenterhook_terminal::secret_line::{SecretLineError, ask_secret};
-use tenterhook_trust::{check_owner, read_whole, write_private};
+use tenterhook_trust::check_owner;
 
 /// The version of its format.
 const VERSION: u32 = 1;
@@ -238,20 +239,12 @@ impl Passphrase {
     }
 
     /// Locks the folder of the file, because the file itself is replaced.
-    fn lock(&self) -> Result<File, CliError> {
+    fn lock(&self) -> Result<FileLock, CliError> {
         let cannot = |error: &dyn std::error::Error| failed("cannot lock the passphrase", error);
         let dir = self.path.parent().unwrap_or(Path::new("/"));
         let dir = File::open(dir).map_err(|error| cannot(&error))?;
-        let until = Instant::now() + MAX_WAIT;
-        loop {
-            match dir.try_lock() {
-                Ok(()) => return Ok(dir),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(error) => return Err(cannot(&error)),
-            }
-        }
+        let lock = FileLock::wait(dir, MAX_WAIT).map_err(|error| cannot(&error))?;
+        lock.ok_or_else(|| cannot(&TryLockError::WouldBlock))
     }
 }
 

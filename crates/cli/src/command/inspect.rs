@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Parser;
-use tempfile::NamedTempFile;
+use tenterhook_files::{Durability, UnfinishedFile};
 use tenterhook_inspect::{
     InspectedSource, Inspector, JournalFileError, LogLimits, RecordLog, export_html, export_jsonl,
     read_journals,
@@ -169,15 +169,11 @@ fn export(file: &ExportFile, log: &RecordLog) -> Result<(), CliError> {
 
 /// Writes a file that only its owner can read. It replaces an earlier one when it is complete.
 fn write_chunks(path: &Path, chunks: impl Iterator<Item = Bytes>) -> std::io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    let mut file = UnfinishedFile::create(path)?;
     for chunk in chunks {
         file.write_all(&chunk)?;
     }
-    file.persist(path)?;
-    Ok(())
+    file.replace(Durability::None)
 }
 
 #[cfg(test)]

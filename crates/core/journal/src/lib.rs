@@ -1,5 +1,6 @@
-//! Writes the records of an engine to a file, with one JSON object per line.
+//! Writes the records of an engine to a file, with one JSON object per line and without secrets.
 //!
+//! The [`Redactor`] finds the secrets. It also serves everything else that shows or stores text.
 //! The record format is defined in `tenterhook-protocol`, and the trait that a journal implements
 //! in `tenterhook-engine`.
 //!
@@ -21,7 +22,8 @@
 
 #![forbid(unsafe_code)]
 
-mod redaction;
+mod redacted_record;
+mod redactor;
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -33,13 +35,15 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
+use tenterhook_files::{make_private, private_options};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::redaction::withheld;
+use crate::redacted_record::withheld;
 
-pub use crate::redaction::{RedactingJournal, redacted_line};
+pub use crate::redacted_record::{RedactingJournal, redacted_line};
+pub use crate::redactor::{Redactor, Secret};
 
 /// The number of dispatches that may wait for the disk before the next dispatch has to wait.
 const QUEUED_DISPATCHES: usize = 256;
@@ -82,12 +86,8 @@ impl FileJournal {
             source,
         };
         if let Some(folder) = path.parent() {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
             // No one else may replace the folder, whatever the umask is.
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder).map_err(failed)?;
+            make_private(folder).map_err(failed)?;
         }
         // Opening a FIFO would wait for a reader, and writing would wait until the reader reads on.
         if std::fs::metadata(&path).is_ok_and(|found| is_fifo(found.file_type())) {
@@ -156,11 +156,7 @@ impl FileJournal {
 }
 
 fn open_to_append(path: &Path) -> io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private_options().create(true).append(true).open(path)
 }
 
 /// Returns whether a file was moved away from its path, as programs do that rotate logs.

@@ -70,7 +70,6 @@ pub mod live_settings;
 pub mod media_folder;
 pub mod message;
 pub mod pairing;
-mod private_folder;
 pub mod publisher;
 pub mod rate;
 pub mod secret;

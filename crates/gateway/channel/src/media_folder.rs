@@ -6,7 +6,7 @@ mod part_content;
 mod sniff;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use tenterhook_files::{Durability, UnfinishedFile, close_to_others};
 use tenterhook_protocol::event::MessagePart;
 use thiserror::Error;
 use uuid::Uuid;
@@ -26,7 +27,6 @@ use crate::chat::ChatRef;
 use crate::frame::Media;
 use crate::labels::clean_label;
 use crate::message::MediaKind;
-use crate::private_folder;
 use crate::publisher::SavedMedia;
 
 /// The folder in the state folder with the files that people sent.
@@ -97,7 +97,7 @@ impl MediaFolder {
     }
 
     fn open_with(folder: &Path, state: Option<&Path>, limits: Limits) -> Result<Self, MediaError> {
-        private_folder::create(folder)?;
+        close_to_others(folder)?;
         let path = fs::canonicalize(folder)?;
         let used = Used::of(list(&path)?.values());
         Ok(Self(Arc::new(Folder {
@@ -497,20 +497,9 @@ fn shown_name(name: Option<&str>, kind: MediaKind, extension: &str) -> String {
 
 /// Writes a file that no one sees before it is complete and on the disk.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_added_extension("part");
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&unfinished).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        fs::rename(&unfinished, path)
-    });
-    if written.is_err() {
-        fs::remove_file(&unfinished).ok();
-    }
-    written
+    let mut unfinished = UnfinishedFile::create_with_extension(path, "part")?;
+    unfinished.write_all(bytes)?;
+    unfinished.replace(Durability::Content)
 }
 
 /// The files of one copy.

@@ -13,12 +13,12 @@ mod tables;
 mod writer;
 
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use redb::ReadTransaction;
 use serde_json::Value;
+use tenterhook_files::FileLock;
 use tenterhook_protocol::event::SenderRole;
 use tenterhook_protocol::{JsonObject, SessionId};
 
@@ -49,7 +49,7 @@ pub struct Store {
 
 /// Keeps every program from opening the store in a folder, until it is dropped.
 #[derive(Debug)]
-pub struct StoreLock(#[expect(dead_code, reason = "dropping it unlocks the folder")] File);
+pub struct StoreLock(#[expect(dead_code, reason = "dropping it unlocks the folder")] FileLock);
 
 impl StoreLock {
     /// Locks a folder, and creates it if it is missing. It blocks.

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tar::{Builder, Header};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 use tenterhook_channel::store::{STORE_FILE, Store, StoreError};
+use tenterhook_files::{Durability, HashingReader, UnfinishedFile, entries};
 use thiserror::Error;
 
 use crate::gateway::MEDIA_FOLDER;
@@ -51,6 +51,14 @@ pub(crate) struct ArchivedFile {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) sha256: String,
+}
+
+impl ArchivedFile {
+    /// Describes the file that has been read.
+    pub(crate) fn of<R: Read>(name: String, reader: HashingReader<R>) -> Self {
+        let (sha256, size) = reader.finish();
+        Self { name, size, sha256 }
+    }
 }
 
 /// Why a backup could not be written.
@@ -193,14 +201,9 @@ fn list(
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Result<Vec<Source>, BackupError> {
     let failed = || BackupError::file(folder);
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        // The folder is created with its first file.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
-    };
     let mut sources = Vec::new();
-    for entry in entries {
+    // The folder is created with its first file.
+    for entry in entries(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
         let path = entry.path();
         if let Some(name) = path.file_name().and_then(|name| name.to_str())
@@ -223,9 +226,9 @@ pub(crate) fn write_archive(
     file: &Path,
 ) -> Result<u64, BackupError> {
     let failed = || BackupError::file(file);
-    let folder = folder_of(file);
-    let mut unfinished = NamedTempFile::new_in(folder).map_err(BackupError::file(folder))?;
-    let mut archive = Builder::new(io::BufWriter::new(unfinished.as_file_mut()));
+    let mut unfinished =
+        UnfinishedFile::create(file).map_err(BackupError::file(folder_of(file)))?;
+    let mut archive = Builder::new(io::BufWriter::new(&mut unfinished));
     let mut files = Vec::with_capacity(sources.len());
     let described = serde_json::to_vec(about).map_err(|error| failed()(error.into()))?;
     append(&mut archive, ABOUT, &described).map_err(failed())?;
@@ -247,24 +250,21 @@ pub(crate) fn write_archive(
         let mut header = header(size);
         let appended = archive.append_data(&mut header, &source.name, &mut reader);
         appended.map_err(failed())?;
-        if reader.read != size {
+        if reader.size() != size {
             let path = source.path.clone();
             return Err(BackupError::Changed { path });
         }
-        files.push(reader.describe(source.name.clone()));
+        files.push(ArchivedFile::of(source.name.clone(), reader));
     }
     let checksums = serde_json::to_vec(&files).map_err(|error| failed()(error.into()))?;
     append(&mut archive, CHECKSUMS, &checksums).map_err(failed())?;
     let mut writer = archive.into_inner().map_err(failed())?;
     writer.flush().map_err(failed())?;
     drop(writer);
-    unfinished.as_file().sync_all().map_err(failed())?;
-    let kept = unfinished.persist_noclobber(file);
-    let kept = kept.map_err(|error| failed()(error.error))?;
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(BackupError::file(folder))?;
-    kept.metadata().map(|found| found.len()).map_err(failed())
+    let kept = unfinished.keep_new(Durability::ContentAndName);
+    kept.and_then(|kept| kept.metadata())
+        .map(|found| found.len())
+        .map_err(failed())
 }
 
 fn header(size: u64) -> Header {
@@ -277,39 +277,4 @@ fn header(size: u64) -> Header {
 
 fn append<W: io::Write>(archive: &mut Builder<W>, name: &str, bytes: &[u8]) -> io::Result<()> {
     archive.append_data(&mut header(bytes.len() as u64), name, bytes)
-}
-
-/// Computes the checksum of what passes.
-pub(crate) struct HashingReader<R> {
-    inner: R,
-    hash: Sha256,
-    pub(crate) read: u64,
-}
-
-impl<R> HashingReader<R> {
-    pub(crate) fn new(inner: R) -> Self {
-        Self {
-            inner,
-            hash: Sha256::new(),
-            read: 0,
-        }
-    }
-
-    /// Describes the file that has passed.
-    pub(crate) fn describe(self, name: String) -> ArchivedFile {
-        ArchivedFile {
-            name,
-            size: self.read,
-            sha256: format!("{:x}", self.hash.finalize()),
-        }
-    }
-}
-
-impl<R: Read> Read for HashingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.hash.update(buffer.get(..count).unwrap_or_default());
-        self.read += count as u64;
-        Ok(count)
-    }
 }

@@ -4,7 +4,7 @@
 //! restore is interrupted while it replaces files, gateways do not start until it is repeated.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -13,9 +13,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tar::{Archive, Entry};
 use tenterhook_channel::store::{RESTORING, STORE_FILE, Store, StoreError, StoreLock};
+use tenterhook_files::{
+    Durability, HashingReader, UnfinishedFile, is_locked, make_private, private_options,
+    sync_folder,
+};
 use thiserror::Error;
 
-use crate::backup::{ABOUT, About, ArchivedFile, CHECKSUMS, HashingReader, LAYOUT, SESSIONS};
+use crate::backup::{ABOUT, About, ArchivedFile, CHECKSUMS, LAYOUT, SESSIONS};
 use crate::gateway::MEDIA_FOLDER;
 
 /// The folder for what is unpacked, before it is checked.
@@ -158,7 +162,7 @@ pub fn restore_backup(
     let restoring = state.join(RESTORING);
     remove_folder(&restoring)?;
     fs::rename(&unpacked, &restoring).map_err(RestoreError::file(&unpacked))?;
-    sync_folder(state)?;
+    sync_folder(state).map_err(RestoreError::file(state))?;
     let places = Places {
         state,
         sessions: &sessions.folder,
@@ -192,7 +196,8 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
     check_layout(&about, backup)?;
     let about: About = serde_json::from_value(about).map_err(|error| damaged(error.to_string()))?;
     for name in [SESSIONS, MEDIA_FOLDER] {
-        create_private(&folder.join(name))?;
+        let folder = folder.join(name);
+        make_private(&folder).map_err(RestoreError::file(&folder))?;
     }
     let mut found = BTreeSet::new();
     for entry in entries {
@@ -215,7 +220,7 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
         let path = safe_place(folder, &name)
             .ok_or_else(|| damaged(format!("it has an entry `{}`", name.escape_debug())))?;
         let mut reader = HashingReader::new(entry);
-        write_private(&path, &mut reader).map_err(|error| {
+        unpack_file(&path, &mut reader).map_err(|error| {
             // An archive that was cut ends in the middle of an entry.
             let cut = [io::ErrorKind::UnexpectedEof, io::ErrorKind::InvalidData];
             if cut.contains(&error.kind()) {
@@ -224,7 +229,7 @@ fn unpack(backup: &Path, folder: &Path) -> Result<About, RestoreError> {
                 RestoreError::file(&path)(error)
             }
         })?;
-        found.insert(reader.describe(name));
+        found.insert(ArchivedFile::of(name, reader));
     }
     Err(damaged("its end is missing".to_owned()))
 }
@@ -276,9 +281,7 @@ fn differing_sessions(unpacked: &Path, folder: &Path) -> Result<Vec<PathBuf>, Re
         if has_same_bytes(&new, &old)? {
             continue;
         }
-        if let Ok(opened) = OpenOptions::new().read(true).write(true).open(&old)
-            && matches!(opened.try_lock(), Err(TryLockError::WouldBlock))
-        {
+        if is_locked(&old) {
             return Err(RestoreError::SessionInUse { path: old });
         }
         differing.push(name);
@@ -294,11 +297,7 @@ fn has_same_bytes(new: &Path, old: &Path) -> Result<bool, RestoreError> {
     if found.len() != len {
         return Ok(false);
     }
-    let hash = |path: &Path| {
-        let mut reader = HashingReader::new(File::open(path)?);
-        io::copy(&mut reader, &mut io::sink())?;
-        Ok(reader.describe(String::new()))
-    };
+    let hash = |path: &Path| HashingReader::copy(File::open(path)?, &mut io::sink());
     let (one, two) = (
         hash(new).map_err(RestoreError::file(new))?,
         hash(old).map_err(RestoreError::file(old))?,
@@ -355,51 +354,28 @@ impl Places<'_> {
 /// Copies a file to its place, so that the place has the old file or the new one at each moment.
 fn put(from: &Path, to: &Path) -> Result<(), RestoreError> {
     let folder = to.parent().unwrap_or(Path::new("/"));
-    create_private(folder)?;
-    let unfinished = to.with_added_extension("restored");
-    remove_file(&unfinished)?;
+    make_private(folder).map_err(RestoreError::file(folder))?;
     let mut source = File::open(from).map_err(RestoreError::file(from))?;
-    write_private(&unfinished, &mut source).map_err(RestoreError::file(&unfinished))?;
-    fs::rename(&unfinished, to).map_err(RestoreError::file(to))?;
-    sync_folder(folder)
+    let mut copy = || {
+        let mut copy = UnfinishedFile::create_with_extension(to, "restored")?;
+        io::copy(&mut source, &mut copy)?;
+        copy.replace(Durability::ContentAndName)
+    };
+    copy().map_err(RestoreError::file(to))
 }
 
 /// Writes a file that only its owner can read, and waits for the disk.
-fn write_private(path: &Path, from: &mut impl io::Read) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+fn unpack_file(path: &Path, from: &mut impl io::Read) -> io::Result<()> {
+    let mut file = private_options().write(true).create_new(true).open(path)?;
     io::copy(from, &mut file)?;
     file.sync_all()
 }
 
-/// Creates a folder that only its owner can use, and leaves one that exists as it is.
-fn create_private(folder: &Path) -> Result<(), RestoreError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(RestoreError::file(folder))
-}
-
 fn remove_folder(folder: &Path) -> Result<(), RestoreError> {
-    ignore_missing(fs::remove_dir_all(folder)).map_err(RestoreError::file(folder))
-}
-
-fn remove_file(path: &Path) -> Result<(), RestoreError> {
-    ignore_missing(fs::remove_file(path)).map_err(RestoreError::file(path))
-}
-
-fn ignore_missing(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
+    match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        removed => removed.map_err(RestoreError::file(folder)),
     }
-}
-
-fn sync_folder(folder: &Path) -> Result<(), RestoreError> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(RestoreError::file(folder))
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@
 //! one answer, so several agents can share a folder.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
+use tenterhook_files::{Durability, make_private, replace_file};
 use tenterhook_protocol::{Message, Role, message_extra};
-
-use tenterhook_runners::private_dir;
 
 /// The maximum number of answers that a folder keeps. The oldest are removed first.
 const MAX_ANSWERS: usize = 1_000;
@@ -120,11 +119,8 @@ fn write(path: &Path, answer: &str) -> io::Result<()> {
     let Some(dir) = path.parent() else {
         return Ok(());
     };
-    private_dir::make(dir)?;
-    // Renaming a temporary file means that a reader finds the old answer or the new one, never a part.
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(answer.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
+    make_private(dir)?;
+    replace_file(path, answer.as_bytes(), 0o600, Durability::None)?;
     prune(dir)
 }
 

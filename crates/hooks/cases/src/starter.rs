@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use tenterhook_files::make_private;
 use tenterhook_hookfile::quoted_for_shell;
 use tenterhook_systems::native::PROJECT_FOLDER;
-use tenterhook_trust::make_private;
 
 use crate::selection::shown_path;
 

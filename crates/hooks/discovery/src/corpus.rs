@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -14,10 +13,10 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
 use tenterhook_engine::{Layer, error_chain};
+use tenterhook_files::{FolderWalk, WalkError, read_whole, readable_entries};
 use tenterhook_hookfile::{LoadError, Severity, is_cases_file};
 use tenterhook_systems::hook_folder::{FolderFiles, FolderKind, PackageSearch};
 use tenterhook_systems::{SYSTEMS, kind_of_file, native};
-use tenterhook_trust::read_whole;
 
 use crate::folder::{FileState, FolderHooks, FolderSearch};
 use crate::load::load_file;
@@ -206,34 +205,32 @@ fn entries_below(folder: &Path) -> io::Result<Vec<(PathBuf, Form)>> {
         let message = format!("the folder has more than {most} {what}; choose a folder below it");
         io::Error::other(message)
     };
-    let (mut entries, mut examined) = (Vec::new(), 0);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(dir) = folders.pop() {
-        for entry in fs::read_dir(&dir)? {
-            let path = entry?.path();
-            examined += 1;
-            if examined > MAX_EXAMINED {
-                return Err(too_many("files and folders", MAX_EXAMINED));
-            }
-            // Links to folders are not followed, because they could form a cycle.
-            let form = if !path.is_dir() {
-                form_of(&path)
-            } else if path.is_symlink() || SKIPPED.iter().any(|name| path.ends_with(name)) {
-                continue;
-            } else if let Some(program) = extension_program(&path) {
-                entries.push((program, Form::Script));
-                continue;
-            } else {
-                package_of(&path)
-            };
-            match form {
-                Some(form) => entries.push((path, form)),
-                None if path.is_dir() => folders.push(path),
-                None => {}
-            }
-            if entries.len() > MAX_ENTRIES {
-                return Err(too_many("hook files and extensions", MAX_ENTRIES));
-            }
+    let mut entries = Vec::new();
+    let mut walk = FolderWalk::below(folder, MAX_EXAMINED);
+    while let Some(entry) = walk.next() {
+        let entry = entry.map_err(|error| match error {
+            WalkError::TooMany => too_many("files and folders", MAX_EXAMINED),
+            WalkError::Unreadable { source, .. } => source,
+        })?;
+        let path = entry.path();
+        // Links to folders are not followed, because they could form a cycle.
+        let form = if !path.is_dir() {
+            form_of(&path)
+        } else if path.is_symlink() || SKIPPED.iter().any(|name| path.ends_with(name)) {
+            continue;
+        } else if let Some(program) = extension_program(&path) {
+            entries.push((program, Form::Script));
+            continue;
+        } else {
+            package_of(&path)
+        };
+        match form {
+            Some(form) => entries.push((path, form)),
+            None if path.is_dir() => walk.enter(path),
+            None => {}
+        }
+        if entries.len() > MAX_ENTRIES {
+            return Err(too_many("hook files and extensions", MAX_ENTRIES));
         }
     }
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -251,8 +248,7 @@ fn package_kinds() -> impl Iterator<Item = (&'static FolderKind, &'static Packag
 
 /// Returns the program of a folder that belongs to an extension. The folder's other files are its sources.
 fn extension_program(folder: &Path) -> Option<PathBuf> {
-    let files = fs::read_dir(folder).ok()?.flatten();
-    let mut programs: Vec<PathBuf> = files
+    let mut programs: Vec<PathBuf> = readable_entries(folder)
         .map(|entry| entry.path())
         .filter(|path| path.is_file() && kind_of_file(path, b"").extension_programs().is_some())
         .collect();

@@ -5,21 +5,24 @@
 //! is for one path. Sources that the machine's administrator manages cannot be disabled.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tenterhook_engine::Layer;
-
-use tenterhook_trust::{check_owner, make_private, read_whole, write_private};
+use tenterhook_files::{FileLock, lock_file, make_private, read_whole, write_private};
+use tenterhook_trust::check_owner;
 
 /// The name of the file in the folder for data.
 const FILE: &str = "disabled.json";
 /// The version of the file's format.
 const VERSION: u32 = 1;
+/// How long to wait for another process that changes the list.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The sources that a user has disabled, as they were when the list was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -146,8 +149,11 @@ fn change(
     let path = data_dir.join(FILE);
     let changed = || -> io::Result<()> {
         make_private(data_dir)?;
-        let lock = File::create(data_dir.join("disabled.lock"))?;
-        lock.lock()?;
+        let lock = lock_file(&data_dir.join("disabled.lock"))?;
+        let _lock = FileLock::wait(lock, LOCK_WAIT)?.ok_or_else(|| {
+            let problem = "another process is changing it; run the command again";
+            io::Error::new(io::ErrorKind::WouldBlock, problem)
+        })?;
         let mut sources = read(&path)?.entries.as_ref().clone();
         edit(&mut sources);
         let book = Book {

@@ -18,6 +18,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use tenterhook_engine::Layer;
+use tenterhook_files::{entries, readable_entries};
 use tenterhook_hookfile::{EXTENSIONS, has_extension, is_cases_file, misnamed_as_cases};
 
 use crate::disabled::DisabledSources;
@@ -229,13 +230,8 @@ pub(crate) fn is_there(path: &Path) -> bool {
 }
 
 fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut files = Vec::new();
-    for entry in entries {
+    for entry in entries(folder)? {
         let entry = entry?;
         let path = entry.path();
         // As in docker-agent, folders in `hooks.d` are ignored, even if their names end like hook files.
@@ -258,8 +254,8 @@ fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns the files of a configuration folder that have almost the name of a hook file.
 fn misnamed_in(config: &Path) -> Vec<PathBuf> {
     // The hook files of a folder that cannot be listed are still found by their names.
-    let entries = fs::read_dir(config).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
+    let files =
+        readable_entries(config).filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
     let paths = files.map(|entry| entry.path());
     let mut found: Vec<PathBuf> = paths.filter(|path| misnamed(path).is_some()).collect();
     found.sort();

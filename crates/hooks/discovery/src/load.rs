@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use tenterhook_engine::{EventName, HookSpec, Layer};
+use tenterhook_files::hex_digest;
 use tenterhook_hookfile::{
     BrokenSource, HookDeclaration, HookLine, ImportEntry, LoadError, Problem, Report,
     SourceProblem, SourceText, declare_lines, read_imported, read_text,
 };
 use tenterhook_systems::host::{HostAgent, LostEvent};
-use tenterhook_trust::{Divergence, Project, ProjectHook, denials, hex_digest, judge, resolved};
+use tenterhook_trust::{Divergence, Project, ProjectHook, denials, judge, resolved};
 
 use crate::approved_copies::ApprovedCopies;
 use crate::build::{build, check, source_of};

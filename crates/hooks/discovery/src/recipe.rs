@@ -18,6 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use tenterhook_engine::{EventKind, HookId, HookSpec, Layer, Source as HookSource, native_policy};
+use tenterhook_files::readable_entries;
 use tenterhook_runners::recipe::{RecipeHandlers, RecipeHook};
 use tenterhook_runners::template::ArgumentTemplate;
 use tenterhook_systems::kodelet::{self, Kodelet};
@@ -167,11 +168,7 @@ pub fn is_own_recipe(place: &RecipePlace, layers: &Layers) -> bool {
 /// Returns the folders of recipes in kodelet's folder of a project or a user: its own, then one for each plugin.
 fn of_kodelet(base: &Path) -> Vec<(PathBuf, String)> {
     let mut folders = vec![(base.join(kodelet::FOLDER).join(FOLDER), String::new())];
-    let plugins = std::fs::read_dir(base.join(kodelet::PLUGINS));
-    let mut plugins: Vec<(PathBuf, String)> = plugins
-        .into_iter()
-        .flatten()
-        .flatten()
+    let mut plugins: Vec<(PathBuf, String)> = readable_entries(&base.join(kodelet::PLUGINS))
         .filter_map(|plugin| {
             let name = plugin.file_name().into_string().ok()?;
             let prefix = format!("{}/", name.replacen('@', "/", 1));
@@ -185,7 +182,7 @@ fn of_kodelet(base: &Path) -> Vec<(PathBuf, String)> {
 
 fn known(layers: &Layers) -> Vec<String> {
     let files = folders(layers).into_iter().flat_map(|(dir, prefix)| {
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let entries = readable_entries(&dir);
         entries.filter_map(move |entry| {
             let name = entry.file_name().into_string().ok()?;
             Some(format!("{prefix}{}", name.strip_suffix(".md")?))

@@ -1,7 +1,7 @@
 //! Shortens text from a file so that a message can quote it.
 
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::excerpt;
-use tenterhook_redaction::Redactor;
 
 /// Returns the first line of a string, with secrets redacted, cut to at most 60 bytes.
 pub fn shorten(text: &str) -> String {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::hex_digest;
 
 use crate::definition::Definition;
 use crate::fields::{Fields, scalar, wrong};
@@ -81,7 +81,7 @@ impl HttpDeclaration {
 
 /// Returns a digest that replaces a secret in comparisons.
 fn sealed(secret: &str) -> String {
-    format!("sha256:{:x}", Sha256::digest(secret))
+    format!("sha256:{}", hex_digest(secret))
 }
 
 fn read_headers(report: &mut Report, fields: &Fields<'_>) -> Option<Vec<HeaderDeclaration>> {

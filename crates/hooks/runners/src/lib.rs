@@ -23,7 +23,6 @@ mod exchange;
 pub mod http;
 #[cfg(feature = "model")]
 pub mod model;
-pub mod private_dir;
 pub mod recipe;
 mod services;
 pub mod template;

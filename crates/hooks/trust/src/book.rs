@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tenterhook_files::read_whole;
 
 use crate::error::TrustError;
-use crate::private_file::{check_owner, current_user, read_whole};
+use crate::file_owner::{check_owner, current_user};
 use crate::record::ApprovalRecord;
 
 /// The version of the format that is written.

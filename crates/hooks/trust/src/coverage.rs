@@ -20,10 +20,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::covered_file::{CoveredFile, hex_digest};
+use tenterhook_files::{FolderWalk, WalkError, hex_digest, may_execute};
+
+use crate::covered_file::CoveredFile;
 use crate::file_memory::{FileMemory, FileStamp};
 use crate::parallel::map_parallel;
-use crate::private_file::may_execute;
 use crate::project::{is_hook_folder, normalized, plain_join, shown};
 
 /// The largest number of files that one approval of an extension covers.
@@ -420,40 +421,34 @@ impl Search<'_> {
 
     /// Returns the files and links in a folder and the folders below it.
     fn walk(&self, dir: &Path) -> Result<Arc<[Walked]>, CoverageError> {
-        let mut folders = vec![dir.to_owned()];
+        let mut walk = FolderWalk::below(dir, MAX_COUNTED - 1);
         let mut walked = Vec::new();
         let mut files = 0;
-        let mut seen = 0;
-        while let Some(folder) = folders.pop() {
-            let unreadable = |source| self.given.unreadable(&folder, source);
-            for entry in fs::read_dir(&folder).map_err(unreadable)? {
-                let entry = entry.map_err(unreadable)?;
-                let path = entry.path();
-                seen += 1;
-                if seen >= MAX_COUNTED {
-                    return Err(self.too_many(MAX_COUNTED));
-                }
-                if self.is_left_out(&path, dir) {
-                    continue;
-                }
-                let kind = entry.file_type().map_err(unreadable)?;
-                if kind.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                files += 1;
-                // Only the number matters then. A socket is not copied.
-                if files > MAX_COVERED_FILES {
-                    continue;
-                }
-                if kind.is_symlink() {
-                    walked.push(Walked::Link(path));
-                } else if kind.is_file() {
-                    let metadata = entry.metadata();
-                    let metadata =
-                        metadata.map_err(|source| self.given.unreadable(&path, source))?;
-                    walked.push(Walked::File(path, Box::new(metadata)));
-                }
+        while let Some(entry) = walk.next() {
+            let entry = entry.map_err(|error| match error {
+                WalkError::TooMany => self.too_many(MAX_COUNTED),
+                WalkError::Unreadable { folder, source } => self.given.unreadable(&folder, source),
+            })?;
+            let path = entry.path();
+            if self.is_left_out(&path, dir) {
+                continue;
+            }
+            let unreadable = |source| self.given.unreadable(&path, source);
+            let kind = entry.file_type().map_err(unreadable)?;
+            if kind.is_dir() {
+                walk.enter(path);
+                continue;
+            }
+            files += 1;
+            // Only the number matters then. A socket is not copied.
+            if files > MAX_COVERED_FILES {
+                continue;
+            }
+            if kind.is_symlink() {
+                walked.push(Walked::Link(path));
+            } else if kind.is_file() {
+                let metadata = entry.metadata().map_err(unreadable)?;
+                walked.push(Walked::File(path, Box::new(metadata)));
             }
         }
         if files > MAX_COVERED_FILES {

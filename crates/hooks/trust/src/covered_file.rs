@@ -1,19 +1,17 @@
 //! A file that an approval covers, and what is known about its content.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::{
+    Durability, HashingReader, UnfinishedFile, hex_digest, make_private, may_execute, open_itself,
+    read_whole,
+};
 
 use crate::file_memory::{FileStamp, KnownFile};
-use crate::private_file::{make_private, may_execute, open_itself, read_whole};
-
-/// How many bytes of a file are read at once.
-const CHUNK: usize = 64 << 10;
 
 /// A file that a hook names, or a file or link of a folder or package that an approval covers whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,9 +72,9 @@ impl CoveredFile {
         let mut bytes = Vec::new();
         let bounded = (&file).take(limit.saturating_add(1));
         let (sha256, size) = if metadata.len() <= text_limit {
-            pour(bounded, &mut bytes)?
+            HashingReader::copy(bounded, &mut bytes)?
         } else {
-            pour(bounded, &mut io::sink())?
+            HashingReader::copy(bounded, &mut io::sink())?
         };
         if size > limit {
             return Err(grows());
@@ -121,7 +119,8 @@ impl CoveredFile {
         opened.is_ok_and(|(file, metadata)| {
             may_execute(&metadata) == self.is_executable
                 && metadata.len() == self.size
-                && pour(file, &mut io::sink()).is_ok_and(|(sha256, _)| sha256 == self.sha256)
+                && HashingReader::copy(file, &mut io::sink())
+                    .is_ok_and(|(sha256, _)| sha256 == self.sha256)
         })
     }
 
@@ -132,28 +131,22 @@ impl CoveredFile {
         if let Some(link) = &self.link {
             return place_link(link, to);
         }
-        let mut copy = tempfile::NamedTempFile::new_in(dir)?;
+        let mut copy = UnfinishedFile::create(to)?;
         let (sha256, size) = if self.bytes.is_empty() {
             let (file, _) = open_itself(from)?;
-            pour(file.take(self.size + 1), copy.as_file_mut())?
+            HashingReader::copy(file.take(self.size + 1), &mut copy)?
         } else {
-            pour(&*self.bytes, copy.as_file_mut())?
+            HashingReader::copy(&*self.bytes, &mut copy)?
         };
         if sha256 != self.sha256 || size != self.size {
             return Err(io::Error::other(
                 "its content differs from what was approved",
             ));
         }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            // Read-only, so that a hook that tries to write to its approved file gets an error.
-            let mode = if self.is_executable { 0o500 } else { 0o400 };
-            copy.as_file()
-                .set_permissions(fs::Permissions::from_mode(mode))?;
-        }
-        copy.persist(to).map_err(|error| error.error)?;
-        Ok(())
+        // Read-only, so that a hook that tries to write to its approved file gets an error.
+        copy.set_mode(if self.is_executable { 0o500 } else { 0o400 })?;
+        // A copy is compared with what was approved before it runs.
+        copy.replace(Durability::None)
     }
 }
 
@@ -174,39 +167,4 @@ fn place_link(link: &Path, to: &Path) -> io::Result<()> {
         );
         Err(io::Error::other(problem))
     }
-}
-
-/// Copies everything, and returns its SHA-256 and its size.
-fn pour(mut from: impl io::Read, to: &mut impl io::Write) -> io::Result<(String, u64)> {
-    let mut hash = Sha256::new();
-    let mut chunk = vec![0; CHUNK];
-    let mut size: u64 = 0;
-    loop {
-        let read = match from.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let part = chunk.get(..read).unwrap_or_default();
-        hash.update(part);
-        to.write_all(part)?;
-        size = size.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
-    }
-    Ok((hex(&hash.finalize()), size))
-}
-
-/// Returns the SHA-256 of bytes as hexadecimal digits.
-pub fn hex_digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a `String` cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tenterhook_engine::HookDenial;
+use tenterhook_files::hex;
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::excerpt::omit_middle;
-use tenterhook_redaction::Redactor;
-
-use crate::covered_file::hex;
 
 /// The version of the stored form.
 const VERSION: u32 = 1;

@@ -20,11 +20,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tenterhook_engine::journal::{ExceptionDetails, ExceptionScope};
 use tenterhook_engine::{DenialRuling, Exception, Exceptions, HookDenial, Layer, error_chain};
+use tenterhook_files::{entries, read_whole, write_private};
 use tokio::task::spawn_blocking;
 
 use crate::denied_call::{DenialId, DeniedCall};
 use crate::error::TrustError;
-use crate::private_file::{check_owner, read_whole, write_private};
+use crate::file_owner::check_owner;
 use crate::project::{repository_root, resolved};
 
 /// The maximum number of denials that are remembered.
@@ -315,11 +316,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), TrustError> {
 
 /// Returns the stored files in a folder, which need not exist.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, TrustError> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(TrustError::file(dir, error)),
-    };
+    let entries = entries(dir).map_err(|error| TrustError::file(dir, error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     // A file that is being written has another name.
     Ok(paths

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use tenterhook_files::{read_whole, write_private};
 
-use crate::private_file::{check_owner, read_whole, write_private};
+use crate::file_owner::check_owner;
 
 /// What is known about the files of one approval, by their paths in the project.
 ///

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use tenterhook_engine::EventName;
+use tenterhook_files::hex;
 use tenterhook_protocol::escape::escape_line;
 
 use crate::copy_map::NamedPath;
-use crate::covered_file::{CoveredFile, hex};
+use crate::covered_file::CoveredFile;
 use crate::project::Project;
 
 /// The position of a hook among the approved hooks of its file. They run in that order.
@@ -144,8 +145,9 @@ impl ApprovalItem {
 
 #[cfg(test)]
 mod tests {
+    use tenterhook_files::hex_digest;
+
     use super::*;
-    use crate::covered_file::hex_digest;
 
     fn file(path: &str, bytes: &[u8], is_executable: bool) -> CoveredFile {
         CoveredFile {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tenterhook_files::{hex_digest, read_whole};
 
 use crate::copy_map::inside_copies;
-use crate::covered_file::{CoveredFile, hex_digest};
+use crate::covered_file::CoveredFile;
 use crate::item::ApprovalItem;
-use crate::private_file::read_whole;
 use crate::store::Approvals;
 
 const UNCHANGED: &str = "unchanged";

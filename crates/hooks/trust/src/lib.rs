@@ -37,6 +37,7 @@ mod diverged;
 mod error;
 mod exceptions;
 mod file_memory;
+mod file_owner;
 mod interpreter;
 mod item;
 mod item_changes;
@@ -44,7 +45,6 @@ mod judge;
 mod mentions;
 mod named_files;
 mod parallel;
-mod private_file;
 mod programs;
 mod project;
 mod project_hook;
@@ -60,7 +60,7 @@ pub use copy_map::inside_copies;
 pub use coverage::{
     ApprovedFiles, CoverageBudget, CoverageError, CoverageSearch, ExtensionFolder, FindImports,
 };
-pub use covered_file::{CoveredFile, hex_digest};
+pub use covered_file::CoveredFile;
 pub use denial::{denials, deny};
 pub use denied_call::{DenialId, DenialIdError, DeniedCall};
 pub use diverged::{
@@ -69,13 +69,13 @@ pub use diverged::{
 pub use error::TrustError;
 pub use exceptions::{ExceptionStore, ExceptionTerm, ProjectExceptions, UserException};
 pub use file_memory::FileMemory;
+pub use file_owner::check_owner;
 pub use interpreter::{check_interpreter, interpreter_version, missing_interpreter};
 pub use item::{ApprovalItem, HookOrder};
 pub use item_changes::{FileChange, ItemChanges, ListedFile, PackageChange};
 pub use judge::{JudgedHook, judge, restore};
 pub use mentions::mentioned;
 pub use named_files::add;
-pub use private_file::{check_owner, make_private, open_itself, read_whole, write_private};
 pub use project::{
     Project, ProjectRoots, TENTERHOOK, below, is_hook_folder, repository_root, resolved,
 };

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tenterhook_files::read_whole;
+
 use crate::item::ApprovalItem;
-use crate::private_file::read_whole;
 use crate::project::{ProjectRoots, shown, within};
 use crate::source_files::{is_source, tokens};
 

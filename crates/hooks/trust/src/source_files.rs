@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{FolderWalk, WalkError};
+
 /// The file extensions of sources.
 const SOURCES: [&str; 13] = [
     "py", "js", "mjs", "cjs", "ts", "mts", "cts", "sh", "bash", "rb", "pl", "lua", "php",
@@ -24,29 +26,31 @@ pub fn too_many_files(shown: &Path) -> String {
 /// Returns the sources in a folder and the folders below it. `None` if there are too many.
 pub fn sources_below(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Option<Vec<PathBuf>> {
     let (most, most_bytes) = MAX_FOLDER;
-    let (mut found, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            looked_at += 1;
-            // Links to folders are not followed, because they could form a cycle.
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            let Ok(metadata) = fs::metadata(&path) else {
-                continue;
-            };
-            if metadata.is_dir() {
-                // Hooks do not load files from `.git`, which can be large.
-                if !is_link && !path.ends_with(".git") {
-                    folders.push(path);
-                }
-            } else if metadata.is_file() && is_source(&path) && is_wanted(&path) {
-                bytes += metadata.len();
-                found.push(path);
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut walk = FolderWalk::below(folder, MAX_LOOKED_AT);
+    while let Some(entry) = walk.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(WalkError::TooMany) => return None,
+            Err(WalkError::Unreadable { .. }) => continue,
+        };
+        let path = entry.path();
+        // Links to folders are not followed, because they could form a cycle.
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let Ok(metadata) = fs::metadata(&path) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            // Hooks do not load files from `.git`, which can be large.
+            if !is_link && !path.ends_with(".git") {
+                walk.enter(path);
             }
-            if found.len() > most || bytes > most_bytes || looked_at > MAX_LOOKED_AT {
-                return None;
-            }
+        } else if metadata.is_file() && is_source(&path) && is_wanted(&path) {
+            bytes += metadata.len();
+            found.push(path);
+        }
+        if found.len() > most || bytes > most_bytes {
+            return None;
         }
     }
     found.sort();

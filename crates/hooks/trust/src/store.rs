@@ -15,19 +15,23 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use tenterhook_files::{
+    FileLock, entries, hex_digest, is_unfinished, lock_file, make_private, read_whole,
+    readable_entries, write_private,
+};
 
 use crate::book::{Book, Kept, VERSION, read_book};
 use crate::copy_map::inside_copies;
 use crate::coverage::ApprovedFiles;
-use crate::covered_file::{CoveredFile, hex_digest};
+use crate::covered_file::CoveredFile;
 use crate::error::TrustError;
 use crate::file_memory::{FileMemory, FileStamp};
+use crate::file_owner::{check_owner, current_user};
 use crate::item::{ApprovalItem, HookOrder};
 use crate::parallel::map_parallel;
-use crate::private_file::{check_owner, current_user, make_private, read_whole, write_private};
 use crate::project::Project;
 use crate::project_hook::TrustState;
 use crate::record::{ApprovalRecord, RepositoryIdentity};
@@ -42,8 +46,6 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const COPIES_KEPT: Duration = Duration::from_hours(7 * 24);
 /// How long a process may take to write one copy.
 const WRITING: Duration = Duration::from_mins(1);
-/// How long to wait before trying the lock again.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The approvals of this user, as they were when this value was opened. The default has none.
 #[derive(Debug, Default)]
@@ -589,41 +591,26 @@ impl Approvals {
             blobs.chain(of_project)
         });
         let used: BTreeSet<PathBuf> = used.collect();
-        let below = |name: &str| entries(&self.dir.join(name)).into_iter();
+        let paths = |dir: &Path| readable_entries(dir).map(|entry| entry.path());
+        let below = |name: &str| paths(&self.dir.join(name));
         let blobs = below(HOOK_FILES).chain(below(COVERED));
         let projects = below("stamps").chain(below("files"));
-        for path in blobs.chain(projects.flat_map(|project| entries(&project))) {
+        for path in blobs.chain(projects.flat_map(|project| paths(&project))) {
             if !used.contains(&path) && is_old(&path) {
                 let _gone = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
             }
         }
     }
 
-    fn lock(&self) -> Result<File, TrustError> {
+    fn lock(&self) -> Result<FileLock, TrustError> {
         let refused = |source| TrustError::file(&self.dir, source);
         make_private(&self.dir).map_err(refused)?;
         check_owner(&self.dir)?;
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.dir.join("lock"))
-            .map_err(refused)?;
-        let began = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(fs::TryLockError::Error(source)) => return Err(refused(source)),
-                Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                    std::thread::sleep(LOCK_PAUSE);
-                }
-                Err(fs::TryLockError::WouldBlock) => {
-                    return Err(TrustError::Busy {
-                        path: self.dir.clone(),
-                    });
-                }
-            }
-        }
+        let path = self.dir.join("lock");
+        let lock = lock_file(&path).and_then(|file| FileLock::wait(file, LOCK_WAIT));
+        lock.map_err(refused)?.ok_or_else(|| TrustError::Busy {
+            path: self.dir.clone(),
+        })
     }
 
     fn write(&mut self) -> Result<(), TrustError> {
@@ -661,11 +648,7 @@ fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
     let mut folders = vec![folder.to_owned()];
     while let Some(dir) = folders.pop() {
         let refused = |source| TrustError::file(&dir, source);
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(refused)?,
-        };
-        for entry in entries {
+        for entry in entries(&dir).map_err(refused)? {
             let entry = entry.map_err(refused)?;
             let path = entry.path();
             if entry.file_type().map_err(refused)?.is_dir() {
@@ -686,18 +669,12 @@ fn remove_others(item: &ApprovalItem, folder: &Path) -> Result<(), TrustError> {
 /// Returns whether another process may just be writing this copy: a file with a temporary name is renamed when
 /// it is complete.
 fn is_being_written(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
     let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let is_new = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < WRITING));
-    name.as_encoded_bytes().starts_with(b".tmp") && is_new
+    is_unfinished(path) && is_new
 }
 
 fn is_old(path: &Path) -> bool {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
     modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > COPIES_KEPT))
-}
-
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
 }

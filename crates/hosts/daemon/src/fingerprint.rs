@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::readable_entries;
+
 /// How many files and folders are looked at. Larger sets of hooks always count as changed.
 const MAX_ENTRIES: usize = 5_000;
 /// How deep folders are searched.
@@ -64,10 +66,7 @@ impl Walk {
         if !found.is_dir() || depth == 0 {
             return;
         }
-        let mut below: Vec<PathBuf> = fs::read_dir(path)
-            .into_iter()
-            .flatten()
-            .flatten()
+        let mut below: Vec<PathBuf> = readable_entries(path)
             .map(|entry| entry.path())
             .take(MAX_ENTRIES)
             .collect();

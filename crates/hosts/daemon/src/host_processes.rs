@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use parking_lot::Mutex;
+use tenterhook_files::{Durability, replace_file};
 use tenterhook_tools::{ProcessId, is_below};
 
 /// How many processes are kept.
@@ -51,7 +52,8 @@ impl HostProcesses {
             .iter()
             .map(|process| format!("{} {}\n", process.id, process.start));
         // Without the file, commands still refuse to run below the daemon.
-        write(&self.file, &lines.collect::<String>()).ok();
+        let lines: String = lines.collect();
+        replace_file(&self.file, lines.as_bytes(), 0o600, Durability::None).ok();
     }
 
     /// Returns whether any host still runs. Blocks the thread.
@@ -64,13 +66,6 @@ impl HostProcesses {
         let known: Vec<ProcessId> = self.known.lock().iter().copied().collect();
         is_below(process, &known)
     }
-}
-
-/// Replaces the file at once, so that no reader sees half of it.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let new = file.with_extension("new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, file)
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! The life of the daemon: from its lock and socket to its end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{
-    FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use rustix::fs::{FlockOperation, flock};
+use tenterhook_files::{FileLock, lock_file};
 use tenterhook_shim::place::DaemonPlace;
 use thiserror::Error;
 use tokio::net::UnixListener;
@@ -105,7 +103,12 @@ pub async fn serve(
 ) -> Result<DaemonEnd, DaemonError> {
     let place = options.place;
     place.prepare().map_err(DaemonError::Folder)?;
-    let Some(lock) = try_lock(&place.lock)? else {
+    let lock = lock_file(&place.lock).and_then(FileLock::try_lock);
+    let lock = lock.map_err(|source| DaemonError::Lock {
+        path: place.lock.clone(),
+        source,
+    })?;
+    let Some(lock) = lock else {
         return Ok(DaemonEnd::AlreadyRunning);
     };
     let failed = |source| DaemonError::Socket {
@@ -147,22 +150,6 @@ pub async fn serve(
         .await
         .ok();
     Ok(end)
-}
-
-/// Locks the file, unless another daemon has locked it.
-fn try_lock(path: &Path) -> Result<Option<File>, DaemonError> {
-    let failed = |source| DaemonError::Lock {
-        path: path.to_owned(),
-        source,
-    };
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true).mode(0o600);
-    let file = options.open(path).map_err(failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(failed(error.into())),
-    }
 }
 
 /// Creates the socket. Replaces one that a killed daemon left, so the caller must hold the lock.

@@ -4,13 +4,13 @@
 //! hooks of that folder. So each start is a line in a file of the daemon's folder.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use tenterhook_files::{Durability, private_options, replace_file};
 use tenterhook_systems::host::HostAgent;
 use tenterhook_tools::ProcessId;
 
@@ -174,12 +174,8 @@ impl SessionStartsFile {
     /// Writes a line. It is one call of the system, so a daemon that is killed leaves no half line.
     fn append(&self, started: &SessionStarted) -> io::Result<()> {
         let line = StartLine::write(started)?;
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&self.path)?;
+        let mut options = private_options();
+        let mut file = options.create(true).append(true).open(&self.path)?;
         file.write_all(line.as_bytes())
     }
 }
@@ -188,16 +184,7 @@ impl SessionStartsFile {
 fn replace(path: &Path, starts: &[SessionStarted]) -> io::Result<()> {
     let lines = starts.iter().filter_map(|it| StartLine::write(it).ok());
     let text: String = lines.collect();
-    let new = path.with_extension("sessions-new");
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(text.as_bytes())?;
-    fs::rename(&new, path)
+    replace_file(path, text.as_bytes(), 0o600, Durability::None)
 }
 
 fn read(path: &Path) -> io::Result<String> {

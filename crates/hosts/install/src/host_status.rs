@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{hex_digest, readable_entries};
 use tenterhook_systems::HOSTS;
 use tenterhook_systems::host::HostAgent;
 
@@ -241,7 +242,7 @@ impl PlaceStatus {
             match read(&path)? {
                 None => self.missing.push(name),
                 Some(bytes) if bytes == file.text.as_bytes() => count += 1,
-                Some(bytes) if as_written == Some(&tenterhook_trust::hex_digest(&bytes)) => {
+                Some(bytes) if as_written == Some(&hex_digest(&bytes)) => {
                     count += 1;
                     self.outdated.push(name);
                 }
@@ -357,7 +358,7 @@ fn names_shim(path: &Path) -> bool {
     if !path.is_dir() {
         return has_name(path);
     }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let entries = readable_entries(path);
     entries
         .take(MAX_FOLDER_FILES)
         .any(|entry| has_name(&entry.path()))

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tenterhook_files::hex_digest;
 use tenterhook_systems::host::installation::{InstalledEntry, SelfApproval};
-use tenterhook_trust::hex_digest;
 
 use crate::entry::{LinePrefix, NewEntry};
 use crate::install_error::InstallError;

@@ -1,12 +1,11 @@
 //! Carries out installations and removals, one process at a time.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tenterhook_files::{FileLock, hex_digest, lock_file, make_private, write_private};
 use tenterhook_systems::host::HostAgent;
-use tenterhook_trust::hex_digest;
 
 use crate::install_error::InstallError;
 use crate::install_plan::plan_install;
@@ -20,8 +19,6 @@ use crate::target::Target;
 
 /// How long to wait for another process that installs.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
-/// The pause between two attempts.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Adds Tenterhook to the configuration of agents, and removes it. Holds a lock while it exists.
 ///
@@ -49,8 +46,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Installer {
     machine: Machine,
-    /// Released when it is closed.
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Installer {
@@ -137,7 +133,7 @@ impl Installer {
         }
         let bytes = change.before.as_deref().unwrap_or_default();
         let path = self.kept_copy(change);
-        tenterhook_trust::write_private(&path, bytes, 0o600).map_err(InstallError::write(&path))
+        write_private(&path, bytes, 0o600).map_err(InstallError::write(&path))
     }
 
     /// Returns where [`apply`](Self::apply) keeps a copy of a changed file that it deletes.
@@ -204,33 +200,12 @@ fn apply_change(change: &SettingsChange) -> Result<(), InstallError> {
     }
 }
 
-fn lock(path: &Path) -> Result<File, InstallError> {
-    let open = || -> io::Result<File> {
-        if let Some(folder) = path.parent() {
-            let mut builder = fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.recursive(true).create(folder)?;
-        }
-        let mut options = File::options();
-        options.create(true).truncate(false).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)
-    };
-    let file = open().map_err(InstallError::write(path))?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(source)) => return Err(InstallError::write(path)(source)),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            Err(TryLockError::WouldBlock) => {
-                let path = path.to_owned();
-                return Err(InstallError::Busy { path });
-            }
-        }
-    }
+fn lock(path: &Path) -> Result<FileLock, InstallError> {
+    let lock = make_private(path.parent().unwrap_or(path))
+        .and_then(|()| lock_file(path))
+        .and_then(|file| FileLock::wait(file, LOCK_WAIT));
+    lock.map_err(InstallError::write(path))?
+        .ok_or_else(|| InstallError::Busy {
+            path: path.to_owned(),
+        })
 }

@@ -15,8 +15,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{make_private, read_whole, readable_entries, write_private};
 use tenterhook_shim::folders_file::FOLDERS_FILE;
-use tenterhook_trust::{read_whole, write_private};
 
 use crate::install_error::InstallError;
 use crate::machine::{Machine, PROGRAM, SHIM, is_program};
@@ -70,7 +70,7 @@ impl SourcePrograms {
 pub(crate) fn install(machine: &Machine) -> Result<bool, InstallError> {
     let bin = machine.bin();
     let versions = bin.join(VERSIONS);
-    create_private(&versions).map_err(InstallError::write(&versions))?;
+    make_private(&versions).map_err(InstallError::write(&versions))?;
     remove_versions(&versions, |name| !is_unfinished(name));
     let mut is_changed = write_folders(machine)?;
     let source = SourcePrograms::find(machine);
@@ -186,20 +186,13 @@ fn write_folders(machine: &Machine) -> Result<bool, InstallError> {
     Ok(true)
 }
 
-fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
-}
-
 fn is_unfinished(name: &OsStr) -> bool {
     name.to_string_lossy().starts_with(UNFINISHED)
 }
 
 /// Removes all folders of versions, except some. One that stays is only wasted space.
 fn remove_versions(versions: &Path, is_kept: impl Fn(&OsStr) -> bool) {
-    for entry in fs::read_dir(versions).into_iter().flatten().flatten() {
+    for entry in readable_entries(versions) {
         if !is_kept(&entry.file_name()) {
             let _gone = fs::remove_dir_all(entry.path());
         }

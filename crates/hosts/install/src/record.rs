@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tenterhook_trust::{check_owner, hex_digest, read_whole, write_private};
+use tenterhook_files::{hex_digest, read_whole, readable_entries, write_private};
+use tenterhook_trust::check_owner;
 
 use crate::install_error::InstallError;
 
@@ -156,7 +157,7 @@ impl RecordFolder {
             .iter()
             .filter_map(|it| it.original.as_deref())
             .collect();
-        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+        for entry in readable_entries(&self.path) {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with("original-") && !names.contains(&name.as_ref()) {
@@ -192,8 +193,8 @@ impl RecordFolder {
 pub(crate) fn all(data: &Path) -> Result<Vec<Record>, InstallError> {
     let folder = data.join("install");
     let mut records = Vec::new();
-    for host in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        for scope in fs::read_dir(host.path()).into_iter().flatten().flatten() {
+    for host in readable_entries(&folder) {
+        for scope in readable_entries(&host.path()) {
             let folder = RecordFolder { path: scope.path() };
             records.extend(folder.read()?);
         }

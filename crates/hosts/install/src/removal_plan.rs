@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use tenterhook_trust::hex_digest;
+use tenterhook_files::hex_digest;
 
 use crate::edit_error::EditError;
 use crate::entry::LinePrefix;

@@ -1,8 +1,10 @@
 //! Reads and replaces configuration files of other programs, with care for links, modes and owners.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+
+use tenterhook_files::{Durability, UnfinishedFile};
 
 use crate::install_error::InstallError;
 
@@ -71,18 +73,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], new_mode: u32) -> Result<(), In
         Err(error) => return Err(InstallError::read(path)(error)),
     };
     let write = || -> io::Result<()> {
-        let folder = target.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new()
-            .prefix(".tenterhook-")
-            .tempfile_in(folder)?;
+        let mut file = UnfinishedFile::create(&target)?;
         file.write_all(bytes)?;
         match fs::metadata(&target) {
             Ok(old) => keep_access(file.as_file(), &old)?,
-            Err(_) => set_mode(file.as_file(), new_mode)?,
+            Err(_) => file.set_mode(new_mode)?,
         }
-        file.as_file().sync_all()?;
-        file.persist(&target).map_err(|error| error.error)?;
-        Ok(())
+        file.replace(Durability::Content)
     };
     write().map_err(InstallError::write(path))
 }
@@ -119,16 +116,5 @@ fn keep_access(file: &File, old: &fs::Metadata) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn keep_access(_file: &File, _old: &fs::Metadata) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn set_mode(file: &File, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 /// Describes the hooks in force, as `tenterhook list --json` prints them.
 type Describe = Box<dyn Fn() -> Value + Send + Sync>;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tenterhook_trust::{read_whole, write_private};
+use tenterhook_files::{read_whole, write_private};
 
 use crate::data_dir::data_dir;
 use crate::error::CliError;

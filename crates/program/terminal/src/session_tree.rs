@@ -8,8 +8,8 @@ use tenterhook_agent::Session;
 use tenterhook_agent::sessions::entry_kind::MESSAGE;
 use tenterhook_engine::event::SessionEntry;
 use tenterhook_engine::{EntryId, Message, message_extra};
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::excerpt;
-use tenterhook_redaction::Redactor;
 
 use crate::output::{style, styled};
 use tenterhook_protocol::escape::escape_line;

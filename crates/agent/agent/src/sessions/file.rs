@@ -3,13 +3,13 @@
 //! The process that writes holds the file's lock. A line is valid once its line end is written. If a write was
 //! interrupted, the incomplete last line is not an entry. Opening the file for writing removes it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
+use tenterhook_files::{Durability, FileLock, UnfinishedFile, make_private, sync_folder};
 use tenterhook_protocol::SessionId;
 use thiserror::Error;
 use tokio::task::JoinError;
@@ -205,7 +205,7 @@ enum FileState {
     /// The file will be created with the first entries.
     Planned(Header),
     /// The file exists, and its bytes up to `len` are valid.
-    Made { file: LockedFile, len: u64 },
+    Made { file: FileLock, len: u64 },
 }
 
 impl SessionFile {
@@ -218,7 +218,7 @@ impl SessionFile {
     }
 
     /// Continues a file whose bytes up to `len` are valid.
-    pub(crate) fn resume(path: PathBuf, file: LockedFile, len: u64) -> Self {
+    pub(crate) fn resume(path: PathBuf, file: FileLock, len: u64) -> Self {
         let state = FileState::Made { file, len };
         Self { path, state }
     }
@@ -296,7 +296,7 @@ impl SessionTail {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(refused)?,
         };
-        let mut file = LockedFile::lock(file, &self.file)?;
+        let mut file = lock(file, &self.file)?;
         if file.metadata().map_err(refused)?.len() < self.offset {
             let text = "it is shorter than when it was last synchronised";
             return Err(refused(io::Error::new(io::ErrorKind::InvalidData, text)));
@@ -319,117 +319,37 @@ impl SessionTail {
     }
 }
 
-/// A file with a lock, so that there is only one writer.
-#[derive(Debug)]
-pub(crate) struct LockedFile(File);
-
-impl LockedFile {
-    /// Takes the lock of a file.
-    pub(crate) fn lock(file: File, path: &Path) -> Result<Self, SessionError> {
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(SessionError::InUse {
-                path: path.to_owned(),
-            }),
-            Err(TryLockError::Error(error)) => Err(SessionError::file(path, error)),
-        }
-    }
+/// Takes the lock of a file, so that there is only one writer.
+pub(crate) fn lock(file: File, path: &Path) -> Result<FileLock, SessionError> {
+    let lock = FileLock::try_lock(file).map_err(|error| SessionError::file(path, error))?;
+    lock.ok_or_else(|| SessionError::InUse {
+        path: path.to_owned(),
+    })
 }
 
-impl Drop for LockedFile {
-    fn drop(&mut self) {
-        // Closing the file is not enough: a process that starts at this moment has it open until it runs its program.
-        self.0.unlock().ok();
-    }
-}
-
-impl Deref for LockedFile {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl DerefMut for LockedFile {
-    fn deref_mut(&mut self) -> &mut File {
-        &mut self.0
-    }
-}
-
-/// Creates a file with its first lines. Renaming it at the end means that it exists completely or not at all.
-fn create(path: &Path, lines: &[u8]) -> Result<LockedFile, SessionError> {
+/// Creates a file with its first lines. It exists completely or not at all: the caller reports a failure and tries again.
+fn create(path: &Path, lines: &[u8]) -> Result<FileLock, SessionError> {
     let refused = |error| SessionError::file(path, error);
     let folder = path.parent().unwrap_or(Path::new("."));
     make_folder(folder).map_err(|error| SessionError::file(folder, error))?;
-    let unfinished = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    // Remove the remains of an earlier attempt. `create_new` does not follow a link that someone put there.
-    options.read(true).write(true).create_new(true);
-    fs::remove_file(&unfinished).ok();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(&unfinished).map_err(refused)?;
-    let made = LockedFile::lock(file, path).and_then(|mut file| {
-        let written = file.write_all(lines).and_then(|()| file.sync_all());
-        written.map_err(refused)?;
-        if fs::exists(path).map_err(refused)? {
-            return Err(refused(io::ErrorKind::AlreadyExists.into()));
-        }
-        fs::rename(&unfinished, path).map_err(refused)?;
-        Ok(file)
-    });
-    if made.is_err() {
-        fs::remove_file(&unfinished).ok();
-        return made;
-    }
-    if let Err(error) = sync_folder(folder) {
-        // The caller reports a failure and tries again, so the file must not exist yet.
-        fs::remove_file(path).ok();
-        return Err(refused(error));
-    }
-    made
+    let mut unfinished = UnfinishedFile::create_with_extension(path, "new").map_err(refused)?;
+    // The file has its writer before others can find it.
+    let locked = lock(unfinished.as_file().try_clone().map_err(refused)?, path)?;
+    let written = unfinished.write_all(lines);
+    written
+        .and_then(|()| unfinished.keep_new(Durability::ContentAndName))
+        .map_err(refused)?;
+    Ok(locked)
 }
 
 /// Creates a folder and waits until its name is on the disk. Otherwise a crash could lose the folder with the file.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let missing = folder.ancestors().take_while(|folder| !folder.exists());
     let around: Vec<&Path> = missing.filter_map(Path::parent).collect();
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    make_private(folder)?;
     for folder in around {
         let is_here = folder.as_os_str().is_empty();
         sync_folder(if is_here { Path::new(".") } else { folder })?;
     }
     Ok(())
-}
-
-/// Waits until the names in a folder are on the disk, on platforms that support it.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_is_closed_is_free_even_if_a_starting_process_has_it_open() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session");
-        let file = LockedFile::lock(File::create(&path).unwrap(), &path).unwrap();
-        let of_the_process = file.try_clone().unwrap();
-        let taken = LockedFile::lock(File::open(&path).unwrap(), &path);
-        assert!(matches!(taken, Err(SessionError::InUse { .. })));
-        drop(file);
-        LockedFile::lock(File::open(&path).unwrap(), &path).unwrap();
-        drop(of_the_process);
-    }
 }

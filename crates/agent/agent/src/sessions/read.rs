@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenterhook_protocol::event::SessionEntry;
 
 use crate::sessions::entry::MisplacedEntry;
-use crate::sessions::file::{Header, LockedFile, SessionError, SessionFile, read_all};
+use crate::sessions::file::{Header, SessionError, SessionFile, lock, read_all};
 use crate::sessions::session::Session;
 
 /// An incomplete last line, left by an interrupted write. Its content was never reported as saved.
@@ -45,7 +45,7 @@ pub(crate) fn open(path: PathBuf) -> Result<(SessionFile, FileContents), Session
         .write(true)
         .open(&path)
         .map_err(refused)?;
-    let mut file = LockedFile::lock(file, &path)?;
+    let mut file = lock(file, &path)?;
     let mut contents = read_all(&file, &path).and_then(|bytes| parse(&bytes, &path))?;
     if contents.unfinished_line.is_some() {
         file.set_len(contents.len).map_err(refused)?;

@@ -1,11 +1,10 @@
 //! The sessions of one project: a folder with one file per session.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::{entries, hex_digest};
 use tenterhook_protocol::{Role, SessionId, message_extra};
 
 use crate::sessions::entry_kind::MESSAGE;
@@ -202,13 +201,8 @@ impl SessionStore {
 
     fn ids(&self) -> Result<Vec<SessionId>, SessionError> {
         let refused = |error| SessionError::file(&self.folder, error);
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(refused(error)),
-        };
         let mut ids = Vec::new();
-        for entry in entries {
+        for entry in entries(&self.folder).map_err(refused)? {
             let path = entry.map_err(refused)?.path();
             let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) else {
                 continue;
@@ -295,9 +289,9 @@ fn is_plain(c: char) -> bool {
 
 /// Returns a short hash as hex digits.
 fn digest(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    let digits = digest.iter().take(8).map(|byte| format!("{byte:02x}"));
-    digits.collect()
+    let mut digits = hex_digest(bytes);
+    digits.truncate(16);
+    digits
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tenterhook_channel::channel_secrets::read_secrets;
 use tenterhook_channel::settings::{
     ChannelKind, ChannelSettings, DirectPolicy, GroupRules, Settings,
 };
+use tenterhook_files::readable_entries;
 use tenterhook_gateway::control::{self, CONTROL_SOCKET, ControlError};
 use tenterhook_protocol::escape::escape_line;
 use tenterhook_setup::error::CliError;
@@ -310,7 +311,7 @@ fn check_modes(findings: &mut Findings, state: &Path, settings: Option<&Path>) {
     const CHECK: &str = "files";
     const READ_OR_WRITE: u32 = 0o077;
     const WRITE: u32 = 0o022;
-    let inside = std::fs::read_dir(state).into_iter().flatten().flatten();
+    let inside = readable_entries(state);
     let inside = inside.map(|entry| (entry.path(), READ_OR_WRITE));
     let named = [
         (Some(state.to_owned()), READ_OR_WRITE),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use tenterhook_files::readable_entries;
 
 use super::sniff::sniff;
 
@@ -132,7 +133,7 @@ impl Sources<'_> {
 
 /// Returns whether a folder has the same file under another name.
 fn is_linked(folder: &Path, file: &fs::Metadata) -> bool {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = readable_entries(folder);
     let mut files = entries.filter_map(|entry| entry.metadata().ok());
     files.any(|entry| is_same_file(&entry, file))
 }

@@ -156,7 +156,7 @@ async fn a_sweep_removes_the_oldest_copies_that_no_one_uses() {
     let days_ago = |path: &Path, days: u64| {
         let at = SystemTime::now() - Duration::from_hours(24 * days);
         for file in [path.to_owned(), path.with_extension(RECORD)] {
-            let file = File::options().append(true).open(file).unwrap();
+            let file = fs::File::options().append(true).open(file).unwrap();
             file.set_modified(at).unwrap();
         }
     };

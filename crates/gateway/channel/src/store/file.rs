@@ -1,18 +1,15 @@
 //! The file of the store: its lock, and opening it again after a failure.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use redb::backends::InMemoryBackend;
 use redb::{ReadTransaction, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
+use tenterhook_files::{FileLock, close_to_others, is_locked, lock_file, private_options};
 
 use super::record::StoreError;
 use super::tables::{COMMITS, FORMAT, Failure, Limits, META, Tables, unusable};
-use crate::private_folder;
 
 /// The file of the store in its folder.
 pub const STORE_FILE: &str = "gateway.redb";
@@ -23,9 +20,9 @@ pub(super) const LAYOUT: u64 = 1;
 /// The folder that is there while files of a backup replace the files of the state. The store is not opened meanwhile.
 pub const RESTORING: &str = "restoring";
 
-/// How long the lock of the folder is tried, and how often.
+/// How long the lock of the folder is tried. The lock of a gateway that was killed can be held for a moment longer: a child
+/// has a copy of it from its start until it runs its own program.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
-const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How much of the file is kept in memory, in bytes.
 const CACHE: usize = 32 * 1024 * 1024;
@@ -38,7 +35,7 @@ pub(super) struct StoreFile {
     opener: Opener,
     current: RwLock<Option<redb::Database>>,
     /// Held also while the file is closed for a moment, so that no other process can take it then.
-    _lock: Option<File>,
+    _lock: Option<FileLock>,
 }
 
 impl StoreFile {
@@ -46,7 +43,10 @@ impl StoreFile {
     pub(super) fn open(folder: &Path, limits: Limits) -> Result<Self, StoreError> {
         let path = folder.join(STORE_FILE);
         let opener: Opener = Box::new(move || {
-            open_private(&path)?;
+            // Only its owner can read it.
+            let mut options = private_options();
+            options.read(true).write(true).create(true).truncate(false);
+            options.open(&path)?;
             redb::Builder::new().set_cache_size(CACHE).create(&path)
         });
         Self::open_with(folder, limits, opener)
@@ -75,7 +75,11 @@ impl StoreFile {
         Self::prepared(limits, opener, None)
     }
 
-    fn prepared(limits: Limits, opener: Opener, lock: Option<File>) -> Result<Self, StoreError> {
+    fn prepared(
+        limits: Limits,
+        opener: Opener,
+        lock: Option<FileLock>,
+    ) -> Result<Self, StoreError> {
         let file = Self {
             current: RwLock::new(Some(opener().map_err(|error| unusable(&error.into()))?)),
             opener,
@@ -165,35 +169,14 @@ const LOCK_FILE: &str = "gateway.lock";
 
 /// Returns whether a process uses the store in a folder.
 pub(super) fn is_in_use(folder: &Path) -> bool {
-    // The lock that is taken here is released at once: a gateway that starts now tries for longer than that.
-    File::open(folder.join(LOCK_FILE))
-        .is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    is_locked(&folder.join(LOCK_FILE))
 }
 
-/// Locks the folder for this process, and creates it if it is missing. The lock of a gateway that has just ended can be held for a moment longer: a
-/// child has a copy of it from its start until it runs its own program.
-pub(super) fn lock(folder: &Path) -> Result<File, StoreError> {
-    let failed = |error: io::Error| unusable(&error.into());
-    private_folder::create(folder).map_err(failed)?;
-    let file = open_private(&folder.join(LOCK_FILE)).map_err(failed)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(LOCK_INTERVAL);
-            }
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-    }
-}
-
-/// Opens a file that only its owner can read, and creates it if it is missing.
-fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+/// Locks the folder for this process, and creates it if it is missing.
+pub(super) fn lock(folder: &Path) -> Result<FileLock, StoreError> {
+    let lock = close_to_others(folder)
+        .and_then(|()| lock_file(&folder.join(LOCK_FILE)))
+        .and_then(|file| FileLock::wait(file, LOCK_PATIENCE));
+    lock.map_err(|error| unusable(&error.into()))?
+        .ok_or(StoreError::Locked)
 }

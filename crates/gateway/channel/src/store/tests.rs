@@ -75,7 +75,7 @@ fn failing_store(folder: &Path) -> (Store, Arc<Faults>) {
     let path = folder.join("gateway.redb");
     let shared = Arc::clone(&faults);
     let opener: Opener = Box::new(move || {
-        let mut options = File::options();
+        let mut options = std::fs::File::options();
         options.read(true).write(true).create(true).truncate(false);
         let disk = FailingDisk {
             file: FileBackend::new(options.open(&path)?)?,

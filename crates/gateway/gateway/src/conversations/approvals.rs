@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tenterhook_agent::frontend::{Approval, ApprovalRequest, AskedBy, ScriptQuestion};
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::event::SenderRole;
-use tenterhook_redaction::Redactor;
 use tokio::sync::oneshot;
 
 use tenterhook_channel::approval_card::{ApprovalCard, escape_prose};

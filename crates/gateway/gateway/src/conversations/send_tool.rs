@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tenterhook_journal::Redactor;
 use tenterhook_protocol::ToolResult;
 use tenterhook_protocol::event::{DeliveryKind, MessagePart};
-use tenterhook_redaction::Redactor;
 use tenterhook_tools::{ToolContext, ToolFailure, TypedTool};
 
 use crate::conversations::chat_frontend::{ChatFrontend, TurnView};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{Call, HandlerError};
+use tenterhook_files::readable_entries;
 use tenterhook_protocol::{AnyEffect, EventKind};
 
 use super::row::{Builtin, EventRunner, blocking, context, directory};
@@ -117,7 +118,7 @@ fn listing(dir: &Path, wanted: &Wanted) -> Option<String> {
     let mut folders = VecDeque::from([(dir.to_owned(), 0)]);
     while let Some((folder, depth)) = folders.pop_front() {
         let mut below = Vec::new();
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for entry in readable_entries(&folder) {
             if entries_left == 0 {
                 break;
             }

@@ -1,12 +1,13 @@
 //! Saves a tool result to a file if it is too large for the model, and shows the model only a part
 //! of it.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use tenterhook_engine::{Call, HandlerError};
+use tenterhook_files::claim_private;
 use tenterhook_protocol::event::ToolResponseTransform;
 use tenterhook_protocol::excerpt;
 use tenterhook_protocol::{AnyEffect, Effect, EventKind};
@@ -87,7 +88,9 @@ fn is_too_large(event: &ToolResponseTransform) -> bool {
 /// Saves the whole text in a file and returns the text that the model gets instead.
 fn keep(folder: &Path, event: &ToolResponseTransform) -> io::Result<String> {
     let text = &event.tool_response;
-    make_private(folder)?;
+    for dir in folder.parent().into_iter().chain([folder]) {
+        claim_private(dir)?;
+    }
     let mut file = tempfile::Builder::new()
         .prefix("tool-result-")
         .suffix(".txt")
@@ -140,38 +143,6 @@ fn tail(text: &str) -> &str {
     let length: usize = lines.map(str::len).sum();
     let lines = text.get(text.len() - length..).unwrap_or(text);
     excerpt::tail(lines, BYTES)
-}
-
-/// Creates the folders for this user only. Fails if another user created a folder or can read it.
-fn make_private(folder: &Path) -> io::Result<()> {
-    for dir in [folder.parent(), Some(folder)].into_iter().flatten() {
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => check_private(dir)?,
-        }
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn check_private(dir: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let found = fs::symlink_metadata(dir)?;
-    let is_closed = found.permissions().mode().trailing_zeros() >= 6;
-    let is_own = found.uid() == rustix::process::geteuid().as_raw();
-    if found.is_dir() && is_own && is_closed {
-        return Ok(());
-    }
-    let message = format!("`{}` is not a private folder of this user", dir.display());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
-}
-
-#[cfg(not(unix))]
-fn check_private(_dir: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn remove(folder: &Path) -> io::Result<AnyEffect> {

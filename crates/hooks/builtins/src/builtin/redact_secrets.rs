@@ -14,7 +14,7 @@ use tenterhook_protocol::{
 };
 
 use super::row::{Builtin, EventRunner, blocking, takes_none};
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 pub(super) const BUILTIN: Builtin = Builtin {
     name: "redact_secrets",

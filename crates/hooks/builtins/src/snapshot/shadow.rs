@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::{FileLock, hex_digest, lock_file, make_private};
 use tenterhook_process::CancellationToken;
 
 use super::{
@@ -16,7 +16,6 @@ use super::{
     RestoreOptions, Restored, SnapshotError, State,
 };
 use tenterhook_process::git::{Git, GitError, work_tree};
-use tenterhook_runners::private_dir;
 
 /// The prefix of the references that name checkpoints.
 const REFS: &str = "refs/tenterhook/checkpoints/";
@@ -34,12 +33,6 @@ pub struct Shadow {
     data: PathBuf,
     timeout: Duration,
     cancel: CancellationToken,
-}
-
-/// Held while the repository is in use. The operating system releases it when the process ends for any reason.
-#[derive(Debug)]
-struct Lock {
-    _file: File,
 }
 
 /// The plan of a restore.
@@ -86,9 +79,9 @@ impl Shadow {
         let (top, dir, data) = blocking(move || {
             let whole = fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
             let top = work_tree(&whole).ok_or(SnapshotError::NoWorkTree { dir })?;
-            let name = Sha256::digest(top.as_os_str().as_encoded_bytes());
-            let dir = data_dir.join("snapshots").join(format!("{name:x}.git"));
-            private_dir::make(&dir).map_err(|error| SnapshotError::file(&dir, &error))?;
+            let name = hex_digest(top.as_os_str().as_encoded_bytes());
+            let dir = data_dir.join("snapshots").join(format!("{name}.git"));
+            make_private(&dir).map_err(|error| SnapshotError::file(&dir, &error))?;
             let data = fs::canonicalize(&data_dir).unwrap_or(data_dir);
             Ok((top, dir, data))
         })
@@ -161,26 +154,23 @@ impl Shadow {
             .env("GIT_COMMON_DIR", &self.dir)
     }
 
-    async fn lock(&self) -> Result<Lock, SnapshotError> {
+    /// Locks the repository. The operating system releases the lock when the process ends for any reason.
+    async fn lock(&self) -> Result<FileLock, SnapshotError> {
         let path = self.dir.join("tenterhook.lock");
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(|error| SnapshotError::file(&path, &error))?;
         let until = Instant::now() + self.timeout;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {}
-                Err(TryLockError::WouldBlock) => return Err(SnapshotError::Busy),
-                Err(TryLockError::Error(error)) => return Err(SnapshotError::file(&path, &error)),
+        let lock = loop {
+            let lock = lock_file(&path).and_then(FileLock::try_lock);
+            if let Some(lock) = lock.map_err(|error| SnapshotError::file(&path, &error))? {
+                break lock;
+            }
+            if Instant::now() >= until {
+                return Err(SnapshotError::Busy);
             }
             let pause = tokio::time::sleep(LOCK_PAUSE);
             if self.cancel.run_until_cancelled(pause).await.is_none() {
                 return Err(SnapshotError::Busy);
             }
-        }
+        };
         // A process that was killed while git wrote leaves git's lock behind. We hold our own lock, so no other process
         // can be using git's.
         let left = self.dir.join("index.lock");
@@ -188,7 +178,7 @@ impl Shadow {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(SnapshotError::file(&left, &error))
             }
-            _ => Ok(Lock { _file: file }),
+            _ => Ok(lock),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Finds the program and the name of an extension among the files of a folder.
 
-use std::fs::{self, DirEntry};
-use std::io::ErrorKind;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 use tenterhook_hookfile::{SourceProblem, is_cases_file, misnamed_as_cases};
@@ -33,12 +32,9 @@ pub(super) fn extension_name(
 
 /// Returns the entries of a folder, in the byte order of the names.
 pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, SourceProblem> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries.take(MAX_FILES + 1).collect::<Result<Vec<_>, _>>(),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    };
-    let mut entries = entries.map_err(|error| unreadable(&error))?;
+    let entries = tenterhook_files::entries(dir);
+    let entries = entries.and_then(|entries| entries.take(MAX_FILES + 1).collect());
+    let mut entries: Vec<DirEntry> = entries.map_err(|error| unreadable(&error))?;
     if entries.len() > MAX_FILES {
         return Err(too_many_files_in_folder());
     }

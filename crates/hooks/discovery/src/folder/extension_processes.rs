@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tenterhook_files::hex_digest;
 use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::{Command, Program};
 use tenterhook_runners::worker::{Extension, ExtensionProtocol, Host};
 use tenterhook_systems::hook_folder::ExtensionPrograms;
-use tenterhook_trust::hex_digest;
 use tokio::time::timeout;
 
 use super::candidate::Candidate;

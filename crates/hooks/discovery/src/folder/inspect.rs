@@ -4,14 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{hex_digest, read_whole};
 use tenterhook_hookfile::{SourceProblem, has_extension, is_cases_file, misnamed_as_cases};
 use tenterhook_process::is_executable;
 use tenterhook_systems::SYSTEMS;
 use tenterhook_trust::{
     ApprovalItem, ApprovalRecord, Approvals, ApprovedFiles, CoverageError, CoverageSearch,
     CoveredFile, FileMemory, Project, ProjectRoots, Trust, TrustState, add, below,
-    check_interpreter, hex_digest, inside_copies, interpreter_version, mentioned,
-    missing_interpreter, read_whole, search_path_outside, too_many_files,
+    check_interpreter, inside_copies, interpreter_version, mentioned, missing_interpreter,
+    search_path_outside, too_many_files,
 };
 
 use super::candidate::{Candidate, INTERPRETERS, Step};

@@ -5,9 +5,10 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use tenterhook_files::hex_digest;
 use tenterhook_process::is_executable;
 use tenterhook_trust::{
-    ApprovalItem, CoverageBudget, CoveredFile, ExtensionFolder, add, hex_digest, sources_below,
+    ApprovalItem, CoverageBudget, CoveredFile, ExtensionFolder, add, sources_below,
 };
 
 use super::extension_files::has_prefix;

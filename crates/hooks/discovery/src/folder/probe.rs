@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tenterhook_files::{hex_digest, read_whole};
 use tenterhook_hookfile::SourceProblem;
 use tenterhook_process::{CancellationToken, Capture, Command, End, HeldPipe, Limits, Program};
 use tenterhook_systems::native;
-use tenterhook_trust::{Approvals, TrustState, hex_digest, read_whole};
+use tenterhook_trust::{Approvals, TrustState};
 
 use super::candidate::Candidate;
 use super::event_names::executable_event;

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tenterhook_trust::{check_owner, hex_digest, read_whole, write_private};
+use tenterhook_files::{hex_digest, read_whole, write_private};
+use tenterhook_trust::check_owner;
 
 use super::probe_output::ProbeOutput;
 

@@ -7,12 +7,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use tenterhook_files::read_whole;
 use tenterhook_hookfile::link::{dead_link, dead_target};
 use tenterhook_hookfile::{BrokenSource, SourceProblem, is_cases_file, misnamed_as_cases};
 use tenterhook_systems::hook_folder::{
     FolderFiles, FolderKind, MAX_FILES, PackageSearch, ScriptPackage,
 };
-use tenterhook_trust::{CoverageBudget, ExtensionFolder, Trust, TrustState, read_whole};
+use tenterhook_trust::{CoverageBudget, ExtensionFolder, Trust, TrustState};
 
 use super::candidate::{Candidate, Step};
 use super::found_file::FileState;
@@ -215,13 +216,8 @@ fn plain_files(
     folder: &HookFolder,
     is_own: impl Fn(&Path) -> bool,
 ) -> Result<Vec<Group>, SourceProblem> {
-    let entries = match fs::read_dir(&folder.dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(&error)),
-    };
     let mut paths = Vec::new();
-    for entry in entries {
+    for entry in tenterhook_files::entries(&folder.dir).map_err(|error| unreadable(&error))? {
         let entry = entry.map_err(|error| unreadable(&error))?;
         if paths.len() == MAX_FILES {
             return Err(too_many_files_in_folder());

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::{hex_digest, read_whole};
 use tenterhook_runners::worker::ScriptVersion;
-use tenterhook_trust::{hex_digest, read_whole, sources_below};
+use tenterhook_trust::sources_below;
 
 use super::candidate::Candidate;
 

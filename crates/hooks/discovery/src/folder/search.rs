@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenterhook_engine::Layer;
+use tenterhook_files::read_whole;
 use tenterhook_hookfile::{BrokenSource, LoadError, SourceProblem};
 #[cfg(feature = "workers")]
 use tenterhook_runners::worker::{Host, NoHost};
 use tenterhook_systems::hook_folder::{FolderFiles, FolderKind, Selection};
 use tenterhook_systems::kind_of_file;
-use tenterhook_trust::{Trust, read_whole};
+use tenterhook_trust::Trust;
 
 use super::assemble::{Denials, assemble};
 use super::candidate::set_search_paths;

@@ -26,7 +26,6 @@ use super::script_sessions::{EndInProgress, Replay, ScriptSessions, Use};
 use super::supervisor::{Peer, Supervisor, ask};
 use super::version::ScriptVersion;
 use super::wire::Wire;
-use crate::private_dir;
 
 /// The longest time for one call, and the default for commands.
 pub const MAX_CALL: Duration = Duration::from_hours(1);
@@ -556,7 +555,7 @@ impl Peer for Registering {
     async fn greet(&mut self, connection: &Connection) -> Result<(), String> {
         ScriptVersion::check(self.version.as_ref()).await?;
         if !self.data_dir.as_os_str().is_empty() {
-            private_dir::make(&self.data_dir).map_err(|error| {
+            tenterhook_files::make_private(&self.data_dir).map_err(|error| {
                 format!(
                     "cannot create its data folder `{}`: {error}",
                     self.data_dir.display()

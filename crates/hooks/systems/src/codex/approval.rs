@@ -1,7 +1,7 @@
 //! How Codex knows that you trust a hook: by a hash of the hook in its configuration.
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
+use tenterhook_files::hex_digest;
 
 use crate::host::installation::{ApprovalValue, InstalledEntry, SelfApproval};
 
@@ -53,9 +53,8 @@ fn trusted_hash(event: &str, element: &Value) -> String {
     if let Some(matcher) = element.get("matcher") {
         identity.insert("matcher".to_owned(), matcher.clone());
     }
-    let digest = Sha256::digest(Value::Object(identity).to_string());
-    let hex: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{}", hex.concat())
+    let identity = Value::Object(identity).to_string();
+    format!("sha256:{}", hex_digest(identity))
 }
 
 fn snake_case(name: &str) -> String {
@@ -94,8 +93,7 @@ mod tests {
             ]
         );
         let text = r#"{"event_name":"pre_tool_use","hooks":[{"async":false,"command":"x","timeout":600,"type":"command"}],"matcher":"Bash"}"#;
-        let hex = format!("{:x}", Sha256::digest(text));
-        assert_eq!(first.value, format!("sha256:{hex}"));
+        assert_eq!(first.value, format!("sha256:{}", hex_digest(text)));
         assert_eq!(entry("/elsewhere/hooks.json", &element).value, first.value);
         let other = json!({"hooks": [{"type": "command", "command": "x", "timeout": 60}]});
         assert_ne!(entry("/elsewhere/hooks.json", &other).value, first.value);

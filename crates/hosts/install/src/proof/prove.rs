@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use tenterhook_files::readable_entries;
 use tenterhook_process::{CancellationToken, Limits};
 use tenterhook_systems::host::{EventRole, HostAgent};
 use tokio::time::{Instant, sleep, timeout};
@@ -189,7 +190,7 @@ async fn wait_for_traces(log: &Path) {
 }
 
 fn traces(log: &Path) -> Vec<String> {
-    let entries = fs::read_dir(log).into_iter().flatten().flatten();
+    let entries = readable_entries(log);
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tenterhook_engine::EventRef;
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 /// The maximum size of a payload, in bytes. Of a larger one, only a note is kept.
 const MAX_PAYLOAD: usize = 4 << 20;

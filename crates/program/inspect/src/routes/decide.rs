@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 use crate::inspected_gateway::{InspectedGateway, InspectorDecision, InspectorUser};
 use crate::inspector::Inspector;

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tenterhook_files::write_private;
 use tenterhook_hookfile::{EXTENSIONS, Report, SourceText, read};
-use tenterhook_trust::write_private;
 
 use crate::error::CliError;
 use crate::exit::Exit;

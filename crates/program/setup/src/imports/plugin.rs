@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tenterhook_files::make_private;
 use tenterhook_hookfile::fields::{Empty, Fields};
 use tenterhook_hookfile::tree::{self, Format, Node};
 use tenterhook_hookfile::{Report, SourceText, read_text};
 use tenterhook_systems::settings_file::{HookSettings, KeyEffect, KeyPlace, PluginHooks};
-use tenterhook_trust::make_private;
 
 use crate::error::CliError;
 use crate::exit::Exit;

@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tenterhook_agent::CancellationToken;
 use tenterhook_discovery::Loaded;
 use tenterhook_engine::{EventName, HookSpec, JsonObject};
+use tenterhook_files::{FolderWalk, WalkError, open_itself};
 use tenterhook_systems::example;
 use tenterhook_systems::form::Form;
 use tenterhook_systems::tools::CANONICAL_TOOLS;
-use tenterhook_trust::open_itself;
 
 use crate::blocking::run_blocking;
 use crate::error::CliError;
@@ -155,42 +155,38 @@ fn copy_of(folder: &Path) -> Result<tempfile::TempDir, CliError> {
             .hint("run the command in the folder of a smaller project")
     };
     let copy = tempfile::tempdir().map_err(|error| refusal(&error))?;
-    let mut budget = (MAX_FILES, MAX_BYTES);
-    let mut folders = vec![(folder.to_owned(), copy.path().to_owned())];
-    while let Some((from, to)) = folders.pop() {
-        copy_entries(&from, &to, &mut folders, &mut budget).map_err(|error| refusal(&error))?;
-    }
+    copy_below(folder, copy.path(), MAX_BYTES).map_err(|error| refusal(&error))?;
     Ok(copy)
 }
 
-/// Copies the files and links of one folder, and adds its folders to the list.
+/// Copies the files and links of a folder and of the folders below it.
 ///
 /// A `.git` that is a file leads to the repository itself, in which a hook could change something. It is left out.
-fn copy_entries(
-    from: &Path,
-    to: &Path,
-    folders: &mut Vec<(PathBuf, PathBuf)>,
-    (files, bytes): &mut (usize, u64),
-) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
+fn copy_below(from: &Path, to: &Path, max_bytes: u64) -> io::Result<()> {
+    let too_large = || {
+        io::Error::other(format!(
+            "it has more than {MAX_FILES} files or {max_bytes} bytes"
+        ))
+    };
+    let mut bytes = max_bytes;
+    let mut walk = FolderWalk::below(from, MAX_FILES);
+    while let Some(entry) = walk.next() {
+        let entry = entry.map_err(|error| match error {
+            WalkError::TooMany => too_large(),
+            WalkError::Unreadable { source, .. } => source,
+        })?;
+        let source = entry.path();
+        let target = to.join(source.strip_prefix(from).map_err(io::Error::other)?);
         let metadata = entry.metadata()?;
-        let too_large = || {
-            io::Error::other(format!(
-                "it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
-            ))
-        };
-        *files = files.checked_sub(1).ok_or_else(too_large)?;
         if metadata.is_dir() {
-            folders.push((source, target));
+            fs::create_dir(&target)?;
+            walk.enter(source);
         } else if metadata.is_file() && entry.file_name() != ".git" {
             // Another program may have replaced the file since, for example by a named pipe, or may write to it.
             let (file, now) = open_itself(&source)?;
             let mut copy = fs::File::create_new(&target)?;
             let copied = io::copy(&mut file.take(bytes.saturating_add(1)), &mut copy)?;
-            *bytes = bytes.checked_sub(copied).ok_or_else(too_large)?;
+            bytes = bytes.checked_sub(copied).ok_or_else(too_large)?;
             copy.set_permissions(now.permissions())?;
         } else if metadata.is_symlink() {
             #[cfg(unix)]
@@ -231,7 +227,8 @@ mod tests {
         // The size in the metadata fits, or does not.
         for (bytes, fits) in [(5, true), (4, false)] {
             let to = to.join(bytes.to_string());
-            let copied = copy_entries(&from, &to, &mut Vec::new(), &mut (10, bytes));
+            fs::create_dir_all(&to).unwrap();
+            let copied = copy_below(&from, &to, bytes);
             assert_eq!(copied.is_ok(), fits);
             assert!(!to.join("pipe").exists());
         }

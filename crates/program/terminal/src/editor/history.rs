@@ -1,6 +1,5 @@
 //! The history of lines, in a file that only the user can read. A line that seems to contain a secret is not kept.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 use reedline::{
     FileBackedHistory, HistoryItem, HistoryItemId, HistorySessionId, Result, SearchQuery,
 };
-use tenterhook_redaction::Redactor;
+use tenterhook_files::{make_private, private_options};
+use tenterhook_journal::Redactor;
 
 /// The maximum number of lines that are kept.
 const MAX: usize = 1000;
@@ -26,7 +26,7 @@ pub(super) struct History {
 impl History {
     /// Opens the history file. Without a usable file, lines are kept until the program ends.
     pub(super) fn open(file: Option<PathBuf>) -> Self {
-        let file = file.filter(|file| make_private(file).is_ok());
+        let file = file.filter(|file| create_private(file).is_ok());
         let stored = file.and_then(|file| FileBackedHistory::with_file(MAX, file).ok());
         Self {
             lines: Arc::new(Mutex::new(stored.unwrap_or_default())),
@@ -39,15 +39,11 @@ impl History {
 }
 
 /// Creates the file, readable and writable only by its owner.
-fn make_private(file: &Path) -> io::Result<()> {
+fn create_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        tenterhook_trust::make_private(folder)?;
+        make_private(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.open(file)?;
+    let opened = private_options().create(true).append(true).open(file)?;
     // A file that already existed may have another mode.
     #[cfg(unix)]
     opened.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;

@@ -4,7 +4,7 @@ use anstream::adapter::strip_str;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use tenterhook_engine::JsonObject;
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 use super::state::Terminal;
 use crate::output::script_output::without_secrets;

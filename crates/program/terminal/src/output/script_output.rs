@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use tenterhook_redaction::Redactor;
+use tenterhook_journal::Redactor;
 
 use crate::output::{style, styled};
 use tenterhook_protocol::escape::escape_line;

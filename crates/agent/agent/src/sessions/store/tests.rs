@@ -323,7 +323,7 @@ async fn links_and_pipes_in_the_folder_do_no_harm() {
     fs::create_dir_all(sessions.folder()).unwrap();
     let own = dir.path().join("own");
     fs::write(&own, "keep").unwrap();
-    symlink(&own, sessions.folder().join("s.new")).unwrap();
+    symlink(&own, sessions.folder().join("s.jsonl.new")).unwrap();
     symlink("/dev/zero", sessions.folder().join("zero.jsonl")).unwrap();
     symlink("nowhere", sessions.folder().join("gone.jsonl")).unwrap();
     let session = stored(&sessions).await;

@@ -1,13 +1,11 @@
 //! Finds secrets in text and replaces them.
 //!
 //! The rules come from gitleaks (<https://github.com/gitleaks/gitleaks>, MIT licence, Copyright (c) 2019 Zachary
-//! Rice), unchanged in `rules/gitleaks.toml`, with a few more in `rules/own.toml`. The matching is this crate's own.
+//! Rice), unchanged in `rules/gitleaks.toml`, with a few more in `rules/own.toml`. The matching is this module's own.
 //!
 //! A secret is found only if it is complete. Code that shortens text therefore cuts it with
 //! [`excerpt`](tenterhook_protocol::excerpt), which never leaves a part of a token. The exception is a private key, which spans
 //! many lines: its first or last line alone is enough to find it. See `key_block.rs`.
-
-#![forbid(unsafe_code)]
 
 mod found;
 mod key_block;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::redactor::Redactor;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tenterhook_engine::JournalSink;
 use tenterhook_engine::journal::JournalRecord;
-use tenterhook_redaction::Redactor;
 
 /// Returns a record as JSON, without the secrets in its texts, whatever its fields are.
 ///

@@ -1,6 +1,6 @@
 //! Folders and files that only their owner can use, whatever the umask allows to others.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 pub fn close_to_others(folder: &Path) -> io::Result<()> {
     make_private(folder)?;
     #[cfg(unix)]
-    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     Ok(())
 }
 
@@ -32,7 +32,7 @@ pub fn claim_private(folder: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn check_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let found = fs::symlink_metadata(folder)?;
+    let found = std::fs::symlink_metadata(folder)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();
     if found.is_dir() && is_own && found.mode().trailing_zeros() >= 6 {
         return Ok(());
@@ -49,24 +49,36 @@ fn check_private(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+#[cfg(unix)]
 fn private_builder() -> DirBuilder {
     let mut builder = DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder
 }
 
+#[cfg(not(unix))]
+fn private_builder() -> DirBuilder {
+    DirBuilder::new()
+}
+
 /// Returns options to open files. Only their owner can read and write those that they create.
+#[cfg(unix)]
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+/// Returns options to open files. The folder decides who can read those that they create.
+#[cfg(not(unix))]
+pub fn private_options() -> OpenOptions {
+    OpenOptions::new()
 }
 
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;

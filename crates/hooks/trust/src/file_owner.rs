@@ -1,6 +1,5 @@
 //! Refuses files and folders that other users can write.
 
-use std::fs;
 use std::path::Path;
 
 use crate::error::TrustError;
@@ -10,7 +9,8 @@ use crate::error::TrustError;
 pub fn check_owner(path: &Path) -> Result<(), TrustError> {
     use std::os::unix::fs::MetadataExt as _;
     // Check a symbolic link itself, not its target, because another user could have created the link.
-    let metadata = fs::symlink_metadata(path).map_err(|source| TrustError::file(path, source))?;
+    let metadata =
+        std::fs::symlink_metadata(path).map_err(|source| TrustError::file(path, source))?;
     let path = path.to_owned();
     if metadata.uid() != current_user() {
         return Err(TrustError::NotOwned { path });

@@ -34,7 +34,7 @@ pub(crate) fn write(
 /// Writes the keys of one kind of event, given its payload.
 type WriteKeys = fn(&JsonObject) -> JsonObject;
 
-/// The events whose keys differ from the keys of the catalogue, except results of tools.
+/// The events whose keys differ from the fields of the catalogue, except results of tools.
 const WRITERS: &[(EventKind, WriteKeys)] = &[
     (EventKind::PreToolUse, tool_call),
     (EventKind::PermissionRequest, |event| {

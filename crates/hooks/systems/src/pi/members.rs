@@ -2,9 +2,9 @@
 //!
 //! | state | meaning |
 //! |---|---|
-//! | [`Implemented`](PiMemberState::Implemented) | the worker of the extension does it |
-//! | [`Bridged`](PiMemberState::Bridged) | the program that runs the agent does it |
-//! | [`Refused`](PiMemberState::Refused) | it has no effect, or throws; `check` reports its use |
+//! | [`Implemented`] | the worker of the extension does it |
+//! | [`Bridged`] | the program that runs the agent does it |
+//! | [`Refused`] | it has no effect, or throws; `check` reports its use |
 //!
 //! The members come from the published types of [`VERSION`]. Three more are from its class `SessionManager`, because
 //! extensions use them as well. `.ci/pi-members` compares them.

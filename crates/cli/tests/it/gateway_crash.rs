@@ -60,6 +60,30 @@ fn a_message_that_was_recorded_before_a_kill_is_answered_once() {
     assert_eq!(running.finish().status, 0);
 }
 
+// The model has never seen the message, so it cannot continue it.
+#[test]
+fn a_message_that_only_hooks_had_seen_before_a_kill_is_told_and_not_continued() {
+    let telegram = FakeTelegram::start();
+    let hold =
+        "hooks: [{event: user_prompt_submit, command: \"touch held; sleep 60\", timeout: 100}]";
+    let settings = format!("on_restart: resume\n{}", telegram.settings(RULES));
+    let running = gateway(&telegram)
+        .file(SETTINGS, &settings)
+        .script(SCRIPT)
+        .hooks(hold)
+        .start();
+    telegram.add_text(1, 42, "Hi");
+    let work = running.work();
+    eventually(|| fs::exists(work.join("held")).unwrap().then_some(()));
+    let running = restart(kill(running)).script(SCRIPT).start();
+    let told = telegram.await_texts(42, 1);
+    assert!(told[0].contains("I was interrupted"), "{told:?}");
+    probe(&telegram, 2);
+    assert_eq!(telegram.texts(42).len(), 1);
+    running.interrupt();
+    assert_eq!(running.finish().status, 0);
+}
+
 /// Holds messages until they are killed with the gateway.
 const HOLD: &str = "hooks: [{event: message_receive, command: \"echo held >> held; until [ -e go ]; do sleep 0.02; done\", timeout: 100}]";
 
